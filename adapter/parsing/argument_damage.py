@@ -1,4 +1,5 @@
-"""Find arguments damaged by a lost or extra character, so that the model gets an error and no tool wrong values."""
+"""Find arguments that a lost or extra character has damaged. The model then gets an error, instead of a tool wrong
+values."""
 
 from __future__ import annotations
 
@@ -25,12 +26,12 @@ _RESHAPING = frozenset({
     *("unescaped-quote", "missing-bracket", "extra-bracket", "missing-comma", "unquoted-string", "joined-strings"),
     *("repeated-argument", "flat-arguments"),
 })  # fmt: skip
-"""Repairs that may move a value, or change where it ends. They are correct only if the result fits the schema."""
+"""Repairs that may move a value or change where it ends. They are trusted only if the result fits the tool's schema."""
 UNCERTAIN_ENDS = frozenset({"missing-inner-tag", "unescaped-quote"})
-"""Repairs of a value whose end may have been lost."""
+"""Repairs after which the end of a value is only a guess."""
 _DAMAGED_NAME = re.compile(r"\W*|\s.*|.*\s|'[^']*|[^']*'|.*[\\\n{}\[\],].*|.*\"\s*:.*", re.DOTALL)
-"""Matches a name that has no letters, contains a bracket, comma, backslash or the end of another member's name, or has
-a space or single quote at an end."""
+"""Matches a key that cannot be an argument's name: one without letters, with a space or single quote at either end, or
+with a bracket, comma, backslash or ``":`` inside."""
 _QUOTE = r"(?:\"|<\|\"\|>|</?escape>)"
 _BETWEEN_ITEMS = re.compile(rf"{_QUOTE}\s*+[^\w\s\"]*+\s*+{_QUOTE}")
 _OPEN_QUOTE = re.compile(r"(?:<\|\"\|>|\W{1,2}escape|escape>)|[<|:]\S*?[>|:]")
@@ -38,17 +39,18 @@ _CLOSE_QUOTE = re.compile(r"(?:<\|\"\|>|</?escape>)\Z")
 _TAG_PIECE = re.compile(
     r"[<＜\[]?[\\/]?[\w:：|｜]*(?:param|arg[_-]|argument|minimax)[\w:：|｜=.-]*\s*[>＞\]]|<\|(?:sep|close|open)\||[<＜\[][\\/]?\s*\Z"
 )
-"""Matches part of a tag around a value, in any format's spelling."""
+"""Matches part of an argument's tag, in any format's spelling, such as ``<parameter=`` or ``</arg_value``."""
 _UNPAIRED_TAG = re.compile(
     r"\A<(?P<first>[a-z_]+)\S{0,60}?>|</\W{0,3}(?P<last>\w+)(?:\S|[|｜] ){0,60}\s*\Z|^[ \t]*<[|｜]?[\w|｜]*\Z",
     re.MULTILINE | re.IGNORECASE,
 )
-"""Matches an opening tag at the start of a value, or a closing tag or the beginning of a tag at its end."""
+"""Matches an opening tag at the start of a value, or a closing tag or an incomplete tag at its end."""
 _ADVICE = "Write the call again, complete."
 
 
 def find_damage(tool: Tool, arguments: JsonObject, fixes: Set[str]) -> str:
-    """Return the error in the arguments of a call of ``tool``, or an empty string. ``fixes`` are the call's repairs."""
+    """Return an error if the arguments of a call of ``tool`` are damaged, or an empty string. ``fixes`` are the call's
+    repairs."""
     if "flat-arguments" in fixes and arguments and tool.properties and not arguments.keys() & tool.properties.keys():
         return f"the call of {tool.name!r} has no arguments, but {shorten(', '.join(map(repr, arguments)), 100)}."
     if {"json-as-text", "unescaped-quote"} <= fixes:
@@ -71,7 +73,7 @@ def _find_damaged_member(value: JsonObject, schema: Mapping[str, Json], fixes: S
         is_unknown = not inner and properties and key not in properties and not schema.get("additionalProperties")
         if is_unknown and is_odd:
             names = ", ".join(map(repr, properties))
-            return f"{key!r} is no argument here, so the call is damaged. Write it again; the names here are {names}."
+            return f"{key!r} is not an argument here, so the call is damaged. Write it again with these names: {names}."
         parts, schemas = [item], [inner]
         if isinstance(item, list):
             parts, schemas = [*parts, *item], [*schemas, *map(expand_schema, list_item_schemas(inner, len(item)))]
@@ -86,7 +88,7 @@ def _find_damaged_member(value: JsonObject, schema: Mapping[str, Json], fixes: S
             elif isinstance(each, str) and (error := _explain_text(each, inner)):
                 return f"the argument {key!r} is not valid JSON: {error}. {_ADVICE}"
             elif fixes and isinstance(each, str) and _is_part(each, fixes, is_item=each is not item):
-                return f"the argument {key!r} has a part of its delimiters: {shorten(repr(each), 80)}. {_ADVICE}"
+                return f"the argument {key!r} contains part of its delimiters: {shorten(repr(each), 80)}. {_ADVICE}"
     return ""
 
 
@@ -98,7 +100,7 @@ def _is_plain(value: Json, schema: Json) -> bool:
 
 
 def _misses_type(value: Json, schema: Json) -> bool:
-    """Return whether ``value`` has a type that ``schema`` does not allow, or lacks a required member."""
+    """Return whether ``value`` has a type that ``schema`` does not allow, or lacks a required key."""
     types = list_types(schema)
     if types and not is_instance_of_types(value, types):
         return True
@@ -106,7 +108,8 @@ def _misses_type(value: Json, schema: Json) -> bool:
 
 
 def _explain_text(text: str, schema: Json) -> str:
-    """Return the reason why ``text`` could not be converted to a list or an object, or "" if ``schema`` allows text."""
+    """Return the JSON error in ``text`` if ``schema`` allows only a list or an object, or "" if it also allows
+    strings."""
     types = list_types(schema)
     if not types or not types <= _CONTAINERS or _SIGNS.isdisjoint(text):
         return ""
@@ -118,7 +121,7 @@ def _explain_text(text: str, schema: Json) -> str:
 
 
 def _find_swallowed(value: JsonObject, schema: Mapping[str, Json]) -> str:
-    """Return a member that ``value`` lacks because another member's string has swallowed its key, or ""."""
+    """Return the name of an argument that is missing because it became part of another argument's string, or ""."""
     strings = [text for item in value.values() for text in _list_texts(item) if '"' in text]
     missing = (key for key in schema.get("properties") or () if key not in value) if strings else ()
     found = (key for key in missing if any(re.search(rf"\b{re.escape(key)}(?:[:=]?\"|\s*=)", text) for text in strings))
@@ -142,8 +145,8 @@ def _is_unpaired(tag: re.Match[str], text: str) -> bool:
 
 
 def _is_part(text: str, fixes: Set[str], *, is_item: bool) -> bool:
-    """Return whether ``text`` has an unpaired delimiter at one end, consists of two list items, or contains part of a
-    tag."""
+    """Return whether ``text`` consists of two list items, contains part of a tag, or has an unpaired quote or tag at
+    one end."""
     if not UNCERTAIN_ENDS.isdisjoint(fixes) and _TAG_PIECE.search(text):
         return True
     if "missing-inner-tag" in fixes and any(_is_unpaired(tag, text) for tag in _UNPAIRED_TAG.finditer(text)):

@@ -1,9 +1,8 @@
 """Emit a call's arguments while the model writes them, as fragments of one JSON object.
 
-Emitted text cannot be withdrawn. Therefore, a fragment is emitted only after the body parser has recognized the JSON
-and the tool, and only if nothing in the rest of the call can change it. A fragment is a complete member under one of
-the tool's parameter names, or a part of a string that no repair would change. All other text is buffered until the call
-ends.
+Emitted text cannot be withdrawn. Therefore, streaming begins only once the body parser has recognized the JSON and the
+tool. A fragment is a complete member or part of a string, and nothing later in the call can change it. All other text
+is buffered until the call ends.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from adapter.tools.decoded_json_calls import ABOUT_KEYS, NAME_KEYS, Normalizer
 from adapter.tools.tool import Tool
 
 WAIT_LIMIT = 1000
-"""Maximum number of characters to buffer for the start of a call, a key, or a value that is not a string."""
+"""Maximum number of characters to buffer for the start of a call, a key, or a value other than a string."""
 
 _PROBE = "C:\n"
-"""A string for testing a parameter: normalization leaves it unchanged only if the parameter accepts any string."""
+"""A string that normalization leaves unchanged only if a parameter accepts any string."""
 
 _ABOUT = rf"(?:\"(?:{'|'.join(ABOUT_KEYS)})\"\s*:[^,{{]*+,\s*)?"
 _HEAD = re.compile(
@@ -36,8 +35,8 @@ _VALID = (
 )
 _MEMBER = re.compile(rf'\s*+(?P<comma>,?)\s*+(?P<key>"(?:{_VALID})*")\s*:\s*')
 _STRING_TEXT = re.compile(rf"(?:(?!\\[bf]|\\\\(?:\"|\Z))(?:{_VALID}|[\n\t]))+")
-r"""Matches text of a string that no repair changes. It excludes backspaces and form feeds, because a model may have
-meant a literal backslash, as in ``\frac``, and a backslash before a quote, which may have been escaped twice."""
+r"""Matches text inside a string that no repair changes. Two things are excluded: ``\b`` and ``\f``, which may be meant
+literally, as in ``\frac``, and a backslash before a quote, because the quote may have been escaped twice."""
 _RAW = str.maketrans({"\n": "\\n", "\t": "\\t"})
 _STRING_ENDS = re.compile(r'(\\\\)?"\s*([,}])')
 _BEGINS_STRING = re.compile(rf'"(?:{_VALID}|[\n\t])')
@@ -45,19 +44,17 @@ _VALUE_ENDS = re.compile(r"\s*[,}]")
 
 
 class ArgumentStream:
-    """Streams the arguments of one call. ``name`` is the tool's name, or None until the arguments have begun.
-
-    ``start`` is the offset, in the model's text, of the first character that is passed to `feed`.
-    """
+    """Streams the arguments of one call. ``name`` is the tool's name, or None until the arguments have begun. ``start``
+    is the offset, in the model's text, of the first character that is passed to `feed`."""
 
     def __init__(self, source: BodySource, normalize: Normalizer, start: int) -> None:
         self._source, self._normalize, self._start = source, normalize, start
         self.name: str | None = None
         self._tool: Tool | None = None
-        self._text = ""  # text that was not emitted yet
+        self._text = ""  # text not emitted yet
         self._emitted: JsonObject = {}  # members emitted completely
-        self._postponed: set[str] = set()  # keys of members that are emitted at the end
-        self._open: tuple[str, list[str]] | None = None  # the member whose string is emitted in pieces
+        self._postponed: set[str] = set()  # keys whose members are emitted at the end
+        self._open: tuple[str, list[str]] | None = None  # key and emitted pieces of the string being streamed
         self._has_stopped = False
 
     def feed(self, text: str) -> str:
@@ -76,8 +73,8 @@ class ArgumentStream:
         return "".join(fragments)
 
     def finish(self, arguments: JsonObject) -> str | None:
-        """Return the rest of the JSON object for all ``arguments`` of the final call. Return None if the arguments
-        contradict the part that was already emitted."""
+        """Return the rest of the JSON object, so that it has all ``arguments`` of the final call. Return None if they
+        contradict what was already emitted."""
         if any(key not in arguments or arguments[key] != value for key, value in self._emitted.items()):
             return None
         pieces = [] if self._emitted or self._open else ["{"]
@@ -116,10 +113,8 @@ class ArgumentStream:
         self._text = self._text[match.end() :]
 
     def _consume_next_member(self) -> str | None:
-        """Consume and return the next member. If its value is a string, consume only the part before the string's text.
-
-        Return an empty string for a member that is emitted at the end of the call, and None if more text is needed.
-        """
+        """Consume and return the next member, or only its key and opening quote if the value is a string to be
+        streamed. Return "" if the member is postponed to the end of the call, and None if more text is needed."""
         match = _MEMBER.match(self._text)
         if match is None or match.end() >= len(self._text):
             is_other = re.match(r"\s*+[^\s,\"]", self._text) is not None  # the end of the object, or not a member
@@ -148,8 +143,8 @@ class ArgumentStream:
         return lead + _encode_json(member[key])
 
     def _consume_final_member(self, key: str, value: Json) -> JsonObject | None:
-        """Return the member as it will be in the final call. Return None if another member may replace it, such as an
-        alias of an empty parameter."""
+        """Return the member as the final call will have it, or None if later members may change it, such as an alias
+        that fills an empty parameter."""
         assert self.name is not None
         if self._tool is not None and (value in (None, "") or key not in self._tool.properties):
             return None

@@ -1,4 +1,4 @@
-"""Parse calls that are JSON without a closing marker. Such a call ends where its brackets are balanced."""
+"""Parse JSON calls without a closing marker. Such a call ends where its brackets are balanced."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from adapter.tools.decoded_json_calls import (
 from adapter.tools.tool_set import ToolSet
 
 MAX_OPENING = 3
-"""Maximum number of brackets before the first key of a call. The supported structures have at most two."""
+"""Maximum number of brackets before a call's first key. Known formats have at most two."""
 
 CALL_KEYS = frozenset(
     (
@@ -50,11 +50,11 @@ CALL_KEYS = frozenset(
         *("id", "jsonrpc", "thought", "thoughts", "thinking", "current_state", "content", "role"),
     )
 )
-"""Keys that may come first in a call's JSON. xLAM writes a thought before its list of calls, Agent Zero, AutoGPT and
-browser-use before their calls."""
+"""Keys that may come first in a call's JSON. Before its calls, xLAM writes a thought, as do Agent Zero, AutoGPT and
+browser-use."""
 
 NAMED_LATER = rf'[^}}]{{0,{HEAD_LIMIT}}}?"(?i:{"|".join(NAME_KEYS)})"\s*:\s*"(?P<name>[^"\\]{{1,200}})"'
-"""Pattern for an object up to the name of a call, which is not its first member."""
+"""Pattern for the start of an object whose name is not its first member, up to the name."""
 
 _named_later = re.compile(NAMED_LATER)
 _KEY_QUOTES = {'"': '"', "'": "'", "“": "”"}
@@ -62,18 +62,18 @@ _KEY_QUOTES = {'"': '"', "'": "'", "“": "”"}
 UNBALANCED = "the call cannot be read: its quotes are not balanced"
 
 FENCE_END = "\n```"
-"""The end of a code fence, which also ends JSON whose last brackets are missing."""
+"""The end of a code fence. It also ends JSON whose last brackets are missing."""
 
 
 class UntaggedJson:
     """Parses JSON calls from their first bracket. An instance is a `BodyReader`.
 
     Args:
-        after_marker: Whether an opening marker precedes the JSON. If it does, text that cannot be parsed is an error;
-            otherwise, such text is content.
-        name: The tool, if the text before the JSON names it. The JSON is then only the arguments.
-        ends: Markers that cannot occur in a value outside strings. Brackets that are still open at such a marker are
-            treated as missing. Without an opening marker, the end of a code fence by default.
+        after_marker: Whether an opening marker precedes the JSON. If so, text that cannot be parsed is an error;
+            otherwise, it is content.
+        name: The tool, if the text before the JSON names it. The JSON then holds only the arguments.
+        ends: Markers that end a call whose closing brackets are missing, unless they occur in a string. Without an
+            opening marker, the default is the end of a code fence.
     """
 
     def __init__(
@@ -121,14 +121,14 @@ class UntaggedJson:
         return result._replace(calls=(*result.calls, *later.calls), error=later.error)
 
     def _salvage(self, text: str, error: str | None, source: BodySource) -> BodyResult:
-        """Return the error and, if ``text`` was not cut off, the intact calls in it."""
+        """Return the error and, if ``text`` was not cut off, its intact calls."""
         if self.name is not None or source.was_cut:
             return BodyResult(error=error or CUT_OFF)
         return salvage_calls(text, error or CUT_OFF, self.arguments_key, source.tools)
 
     def _consume_values(self, source: BodySource, consumed: list[str]) -> Reader[tuple[list[Value], str | None]]:
-        """Parse values separated by semicolons or commas, up to the first that cannot be parsed. Return the values, and
-        the error in that value. The error is None if all values can be parsed, or if the text was cut off."""
+        """Parse values separated by semicolons or commas, and stop at the first that cannot be parsed. Return the
+        parsed values and the error, which is None if all text was parsed or the text was cut off."""
         values: list[Value] = []
         start = attempts = 0
         piece: list[str] = []
@@ -145,7 +145,7 @@ class UntaggedJson:
                 if not bracket and self.name is None and not source.was_cut:
                     value = _decode_complete_call(text, missing)
                 if not bracket and value is None and (source.was_cut or missing):
-                    break  # cut off: do not reinterpret its quotes
+                    break  # cut off: its quotes must not be reinterpreted
                 try:
                     value = value or decode_json(text, closed=ended)
                     if bracket not in BRACKETS and text[value.end :].strip(_AFTER_VALUE):
@@ -159,7 +159,7 @@ class UntaggedJson:
                     if not bracket:
                         break
                     fault = f"the call cannot be read: {error}"
-                    attempts += 1  # stray quotes: the brackets may balance again further on
+                    attempts += 1  # a stray quote: the brackets may balance further on
                     continue
                 if bracket in BRACKETS and source.reread_characters <= MAX_GIVEN_BACK:
                     source.reread_characters += _give_back_next(source, piece, value.end)
@@ -198,7 +198,7 @@ class UntaggedJson:
         return values, self._end_at_break(source, piece, consumed) or (fault if is_whole else "") or None
 
     def _find_next_member(self, source: BodySource, *, has_space: bool) -> Reader[re.Match[str] | None]:
-        """Return a match for a key after an object that was closed too early, or None if there is none."""
+        """Return a match for a key that follows an object that was closed too early, or None."""
         member = yield from source.peek_match(MEMBER, NAME_LIMIT, MAY_BE_MEMBER.fullmatch)
         if member is None or (self.name is None and ("{" in member[0] or (has_space and member[0][0] not in ",}]"))):
             return None
@@ -207,7 +207,7 @@ class UntaggedJson:
         return None if is_other and "," not in member[0] else member
 
     def _consume_later_members(self, source: BodySource, consumed: list[str]) -> Reader[None]:
-        """Consume the rest of an object that was closed too early, and of the list that it is in."""
+        """Consume the rest of an object that was closed too early, and of the list around it."""
         while True:
             rest: list[str] = []
             bracket = yield from scan_json_value(source, rest, self._tokens)
@@ -228,17 +228,17 @@ class UntaggedJson:
             consumed.extend(gap)
 
     def _find_break(self, text: str) -> int | None:
-        """Return the offset at which a value with unbalanced quotes probably ends: at a marker or, if there is none, at
-        a blank line. Return None if there is neither."""
+        """Return the offset at which a value with unbalanced quotes probably ends: a marker or, failing that, a blank
+        line."""
         marker = find_break(text, self._ends) if self._ends else None
         if marker is not None:
             return marker[0]
         blank = _BLANK_LINE.search(text)
-        return blank.start() if blank else None  # a call after it begins a line
+        return blank.start() if blank else None  # the next call begins a line
 
     def _end_at_break(self, source: StreamBuffer, piece: list[str], consumed: list[str]) -> str | None:
-        """End a value that cannot be parsed, and put back the text after it. Return the error, or None if the text was
-        cut off."""
+        """End a value that cannot be parsed at its probable end, and put back the text after it. Return the error, or
+        None if the text was cut off."""
         text = "".join(piece)
         end = None if source.was_cut else self._find_break(text)
         if end is not None and (blank := _BLANK_LINE.search(text, 0, end)):
@@ -250,22 +250,22 @@ class UntaggedJson:
         return _explain(text[:end]) or UNBALANCED
 
     def _give_back_end(self, source: StreamBuffer, marker: str, piece: list[str]) -> None:
-        """Put back the marker that ended a value. A stray quote may have hidden this marker from the search for the
-        value's end."""
+        """Put back the marker that ended a value. If a stray quote hid an earlier marker, also put back the text from
+        that marker."""
         source.push_back(marker)
         text = "".join(piece)
-        consumed = None if marker or self._ends is None else self._ends.search(text, 0)
-        if consumed is None:
+        hidden = None if marker or self._ends is None else self._ends.search(text, 0)
+        if hidden is None:
             return
         try:
-            decode_json(text[: consumed[0]], closed=False)
+            decode_json(text[: hidden[0]], closed=False)
         except FormatError:
             return  # the marker is inside a string that was cut off
-        piece[:] = [text[: consumed[0]]]
-        source.push_back(text[consumed[0] :])
+        piece[:] = [text[: hidden[0]]]
+        source.push_back(text[hidden[0] :])
 
     def _begins_call(self, source: BodySource) -> Reader[bool]:
-        """Return whether the first key may begin a call. If it does not, the JSON is an answer, and may be displayed at
+        """Return whether the first key may begin a call. Otherwise, the JSON is an answer, which can be displayed at
         once."""
         ahead: list[str] = []
         brackets = 0
@@ -286,13 +286,13 @@ class UntaggedJson:
 
 
 def names_tool_later(text: str, start: int, tools: ToolSet) -> bool:
-    """Return whether the object at ``start`` names a tool in a member other than the first."""
+    """Return whether the object at ``start`` names a tool in a member other than its first."""
     named = _named_later.match(text, start, start + HEAD_LIMIT)
     return named is not None and tools.match(named["name"]) is not None
 
 
 def _consume_complete(source: StreamBuffer, consumed: list[str]) -> Value | None:
-    """Consume and return a complete and valid list or object, the usual case, or return None."""
+    """Consume and return a list or object that is complete and valid, as most are. Return None for other text."""
     value = decode_strict(source.text, source.position)
     if value is None:
         return None
@@ -302,7 +302,7 @@ def _consume_complete(source: StreamBuffer, consumed: list[str]) -> Value | None
 
 
 def _give_back_next(source: StreamBuffer, piece: list[str], end: int) -> int:
-    """Put back the text after the value's ``end``, which was consumed only because of a stray quote. Return its
+    """Put back the text after ``end``, the value's end, which a stray quote had added to the value. Return its
     length."""
     text = "".join(piece)
     rest = text[end:].lstrip(_AFTER_VALUE)
@@ -317,13 +317,13 @@ _ITEM = re.compile(r",\s*+[\[{\"]")
 _MAY_BE_ITEM = re.compile(r",\s*+")
 _BETWEEN_VALUES = f",;{_AFTER_VALUE}"
 _BLANK_LINE = re.compile(r"(?<=[}\]])[ \t]*\n(?=[ \t]*\n|[ \t]*[{\[])")
-"""Matches a line break after a closing bracket if a blank line, or the start of another value, follows it."""
+"""Matches a line break after a closing bracket, if a blank line or another value follows."""
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}"]', re.DOTALL)
 _CLOSING = {"{": "}", "[": "]"}
 
 
 def _explain(text: str) -> str | None:
-    """Return the error in ``text``, a JSON value. Return None if ``text`` can be parsed or only lacks its end."""
+    """Return the error in ``text``, a JSON value, or None if it is valid or only incomplete."""
     try:
         decode_json(text, closed=False)
     except UnterminatedError:
@@ -334,7 +334,7 @@ def _explain(text: str) -> str | None:
 
 
 def _find_missing_brackets(text: str) -> str:
-    """Return the closing brackets that, at the end of ``text``, would make it valid JSON; "" if there are none."""
+    """Return the closing brackets that ``text`` lacks at its end to be valid JSON, or "" if it has other errors."""
     missing: list[str] = []
     for token in _STRING_OR_BRACKET.findall(text):
         if token in _CLOSING:
@@ -346,7 +346,8 @@ def _find_missing_brackets(text: str) -> str:
 
 
 def _decode_complete_call(text: str, missing: str) -> Value | None:
-    """Return the value of ``text`` if its last call is complete except for the brackets ``missing`` around it."""
+    """Return the value of ``text`` if only the brackets ``missing`` at its end are lost, and its last call is
+    complete."""
     value = decode_strict(text + missing) if missing in ("}", "]", "}]") else None
     calls = value.value if value is not None and isinstance(value.value, list) else [value and value.value]
     if value is None or not calls or not isinstance(calls[-1], dict) or not calls[-1]:
@@ -360,14 +361,14 @@ _NAME = re.compile(r'[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\
 
 
 def names_tool(text: str, tools: ToolSet) -> bool:
-    """Return whether ``text``, an incomplete value, begins with the name of one of this session's tools."""
+    """Return whether ``text``, an incomplete value, begins with the name of a tool in ``tools``."""
     name_match = _NAME.match(text)
     return name_match is not None and tools.match(name_match.group(1)) is not None
 
 
 def _are_calls(values: list[Value], tools: ToolSet) -> bool:
-    """Return whether ``values`` are calls. If at least one is, an object with the name of a tool is also a call, which
-    may be damaged."""
+    """Return whether all ``values`` are calls. If at least one is, any object with a tool's name counts as a (damaged)
+    call."""
     are_calls = [is_unmarked_call(each.value, tools) for each in values]
     return any(are_calls) and all(
         is_call or _names_tool(each.value, tools) for is_call, each in zip(are_calls, values, strict=True)
@@ -380,14 +381,15 @@ def _names_tool(item: Json, tools: ToolSet) -> bool:
 
 
 def _has_damaged_name(value: Value, tools: ToolSet) -> bool:
-    """Return whether the rest of a call is in the name of a repaired ``value``, after a tool's name and its quote."""
+    """Return whether a repaired call's name has swallowed more of the call: it begins with a tool's name and a
+    quote."""
     key = find_name_key(value.value, tools) if value.fixes and isinstance(value.value, dict) else None
     name, quote, _ = value.value[key].partition('"') if key is not None else ("", "", "")
     return quote != "" and name in tools
 
 
 def is_unmarked_call(value: Json, tools: ToolSet) -> bool:
-    """Return whether ``value``, or every item in it, is a call that was written without markers."""
+    """Return whether ``value``, or every item of a list, is a call written without markers."""
     items = value if isinstance(value, list) else [value]
     return bool(items) and all(
         looks_like_call(item) or _is_named_call(item, tools) or _is_flat_call(item, tools) or _is_container(item, tools)
@@ -407,8 +409,8 @@ def _is_named_call(item: Json, tools: ToolSet) -> bool:
 
 
 def _is_flat_call(item: Json, tools: ToolSet) -> bool:
-    """Return whether ``item`` names one of the session's tools and has all required arguments next to the name. If it
-    has no arguments, its type must announce a call."""
+    """Return whether ``item`` is a call with the arguments next to the name, including all required ones. If there are
+    no arguments, the item's type must announce a call."""
     if not isinstance(item, dict):
         return False
     key = find_name_key(item, tools)

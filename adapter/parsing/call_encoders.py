@@ -1,7 +1,6 @@
 """Encoders for formats that differ only in the text around calls and results.
 
-In this text, ``{name}`` is replaced with the tool's name. In the text around a result, ``{id}`` is replaced with the
-call's id.
+In this text, ``{name}`` is replaced with the tool's name and, around a result, ``{id}`` with the call's id.
 """
 
 from __future__ import annotations
@@ -61,5 +60,5 @@ def build_result_encoder(before: str, after: str = "") -> Callable[[str, str, st
 
 
 def encode_content_alone(_name: str, content: str, _call_id: str) -> str:
-    """Return the content unchanged. This is an ``encode_result`` function."""
+    """An ``encode_result`` function that returns the content unchanged."""
     return content

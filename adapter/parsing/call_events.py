@@ -1,4 +1,4 @@
-"""Convert the results of body parsers to events: apply the policy, and explain rejected calls to the model."""
+"""Convert the results of body parsers to events, as the policy allows, and explain invalid calls to the model."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ try:  # like `random`: hashlib loads OpenSSL, which takes as long as parsing ten
 except ImportError:
     from hashlib import blake2b
 
-_TOOL_NAME = re.compile(r"[a-z_][\w.-]*")  # matches `rename_function`, but not the `Ada` of an answer in JSON
+_TOOL_NAME = re.compile(r"[a-z_][\w.-]*")  # matches `rename_function`, but not `Ada` in {"name": "Ada"}
 _PLACEHOLDER = re.compile(r"<([\w -]+)>|\.\.\.|…|\{\{.*\}\}")
 _PARTIAL = frozenset({"flat-arguments", "no-arguments", "name-as-key"})
-"""Repairs of calls whose arguments are not given, or are not in an object of their own."""
+"""Repairs of calls whose arguments are missing or not in an object of their own."""
 _TEXTS = frozenset((*OLD_TEXT, *NEW_TEXT, *CONTENT))
 
 
 class CallEventFactory:
-    """Builds the call events of one turn. Call ids depend on ``id_seed``, so that they differ between turns."""
+    """Builds the call events of one turn. ``id_seed`` makes the call ids differ between turns."""
 
     def __init__(
         self, format: Format, tools: ToolSet, normalize: Normalizer, policy: ParsePolicy, *, id_seed: str
@@ -38,7 +38,7 @@ class CallEventFactory:
         self._count = 0
 
     def build_events(self, result: BodyResult, raw: str) -> list[Event]:
-        """Return the events for the result of parsing ``raw``, which includes its format's markers."""
+        """Return the events for a body's ``result``. ``raw`` is the parsed text, including markers."""
         if not result.calls:
             return [MarkupDelta(raw) if result.error is None else InvalidToolCall(raw, result.error)]
         has_surrogates = not is_encodable(raw)
@@ -55,11 +55,10 @@ class CallEventFactory:
         return events
 
     def find_rejection(self, result: BodyResult, *, is_marked: bool, is_first: bool) -> str:
-        """Return the reason why apparent calls are text, as a key of `REJECTION_REASONS`. Return an empty string if
-        they may be calls.
+        """Return why apparent calls are only text, as a key of `REJECTION_REASONS`, or "" if they may be calls.
 
-        If no text precedes the call (``is_first``) and the name of an unknown tool looks like a tool's name, the call
-        is not rejected, so that the model is informed of the error.
+        An unknown tool is accepted if no text precedes the call (``is_first``) and its name looks like a tool's name,
+        so that the model gets an error.
         """
         if not is_marked and self._policy.unmarked == "none":
             return "no-markers"
@@ -69,37 +68,37 @@ class CallEventFactory:
         return "unknown-tool" if unknown_name and not (is_first and _TOOL_NAME.fullmatch(unknown_name)) else ""
 
     def are_undamaged(self, result: BodyResult) -> bool:
-        """Return whether all calls name the session's tools, have their arguments in one object, and lack only
+        """Return whether all calls name known tools, have their arguments in one object, and lack at most their
         markers."""
         return {*result.fixes} <= {"no-markers"} and all(
             self._tools.match(call.name) and _PARTIAL.isdisjoint(call.fixes) for call in result.calls
         )
 
     def build_held_calls(self, result: BodyResult, raw: str, *, is_marked: bool, follows_text: bool) -> list[Event]:
-        """Return the events for ``raw``, whose calls are accepted only if nothing but calls follows them.
-        `find_rejection` must have accepted ``raw``.
+        """Return the events for calls that are accepted only if nothing but calls follows. `find_rejection` must have
+        returned "".
 
-        After text (``follows_text``), which may say that the call must not be made, a call of a tool that may run
-        commands or delete data also needs markers, although the tool does not declare its effect.
+        After text (``follows_text``), which may forbid the call, a tool that may run commands or delete data also needs
+        markers, although the tool does not declare its effect.
         """
         needs_markers = not is_marked and self._policy.unmarked == "reads"
         return [self._check_held(event, needs_markers, follows_text) for event in self.build_events(result, raw)]
 
     def make_next_id(self, label: str) -> str:
-        """Return an id for the next call before its text is complete. ``label`` distinguishes it from other calls."""
+        """Return an id for the next call before its text is complete. ``label`` makes it unique."""
         return make_call_id(self._id_seed, self._count + 1, label)
 
     def _expand_calls(self, result: BodyResult) -> list[DecodedCall]:
         return [inner for call in result.calls for inner in expand_call(call, self._tools)]
 
     def _find_unknown_name(self, result: BodyResult) -> str:
-        """Return the first called name if none is a tool of this session. Return an empty string if one is, or if the
-        session's tools are not known."""
+        """Return the first called name if no call names a known tool, or "" if one does or the session's tools are not
+        known."""
         names = [self.normalize(call.name, call.arguments)[0] for call in self._expand_calls(result) if self._tools]
         return names[0] if names and not any(map(self._tools.match, names)) else ""
 
     def _check_held(self, event: Event, needs_markers: bool, follows_text: bool) -> Event:
-        """Return ``event``, or an error for the model if its tool is unknown or necessary markers are missing."""
+        """Return ``event``, or an error for the model if the tool is unknown or required markers are missing."""
         if not isinstance(event, ToolCall):
             return event
         tool = self._tools.match(event.name)
@@ -114,9 +113,10 @@ class CallEventFactory:
     def _build_tool_call(
         self, call: DecodedCall, fixes: tuple[str, ...], raw: str, has_surrogates: bool
     ) -> ToolCall | InvalidToolCall:
-        """Return the normalized call, or an error if the policy does not allow its repairs.
+        """Return the normalized call, or an error if the policy forbids its repairs or its arguments are damaged.
 
-        ``raw`` is empty for all but the first call in a JSON value. ``has_surrogates`` applies to the whole text.
+        ``raw`` is empty for all but the first call in a JSON value. ``has_surrogates`` is about the text of all these
+        calls.
         """
         name, spelt, more_fixes = self.normalize(call.name, call.arguments)
         arguments = {key: value if type(value) is str else to_plain_numbers(value) for key, value in spelt.items()}
@@ -138,9 +138,9 @@ class CallEventFactory:
 
 
 def make_call_id(seed: str, number: int, raw: str) -> str:
-    """Return ``call_`` and 24 letters or digits, like OpenAI's ids. The same seed, number and text give the same id.
+    """Return an id like OpenAI's: ``call_`` and 24 letters or digits. Equal arguments give equal ids.
 
-    For a long text, only its length and both its ends are hashed.
+    For a long text, only its length and its two ends are hashed.
     """
     if len(raw) > 4096:
         raw = f"{raw[:2048]}{len(raw)}{raw[-2048:]}"
@@ -158,19 +158,19 @@ _PAIRS = len(_TWO_DIGITS)
 
 
 def _is_example(result: BodyResult) -> bool:
-    """Return whether a call without markers is only an example whose values are placeholders."""
+    """Return whether calls without markers are only an example, with placeholders as values."""
     if not {"no-markers", "code-fence"} & {*result.fixes}:
-        return False  # the call is written as the format requires
+        return False  # written as the format requires
     arguments = [item for call in result.calls for item in call.arguments.items()]
     return any(isinstance(value, str) and is_placeholder(key, value) for key, value in arguments)
 
 
 def is_placeholder(key: str, value: str) -> bool:
-    """Return whether ``value`` is a placeholder: ``...``, ``{{path}}``, ``<your command>``, or a tag whose word is part
-    of ``key``.
+    """Return whether ``value`` is a placeholder: ``...``, ``{{path}}``, ``<your command>``, or a tag with a word of
+    ``key``.
 
-    ``<path>`` is a placeholder for ``file_path``, but ``<br>`` is only a tag. ``{{name}}`` may be the old text of an
-    edit, because templates contain such text.
+    ``<path>`` is a placeholder for ``file_path``, but ``<br>`` is not. ``{{name}}`` is not one in an edit's text,
+    because templates contain such text.
     """
     match = _PLACEHOLDER.fullmatch(value)
     if match is None or (value[0] == "{" and key in _TEXTS):

@@ -10,14 +10,14 @@ from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS
 
 UNMARKED = "unmarked"
-"""Name for the notation of calls in JSON without markers."""
+"""Name for calls in JSON without markers."""
 
 
 def detect_call_format(turn: Turn, names: tuple[str, ...], fixed_format: Format | None = None) -> str:
-    """Return the name of the first call's format, or an empty string if there is no call.
+    """Return the name of the first call's format, or "" if there is no call.
 
-    If several formats share the call's opening marker, return the one whose prefix is most similar to the call's. If no
-    marker begins the call, return the name of ``fixed_format``, or ``unmarked``.
+    If several formats share the opening marker, the one with the longest prefix in common with the call is returned. A
+    call without a marker gives the name of ``fixed_format`` or, without that, ``unmarked``.
     """
     first = next((event for event in turn.events if isinstance(event, ToolCall | InvalidToolCall)), None)
     if first is None:
@@ -26,12 +26,12 @@ def detect_call_format(turn: Turn, names: tuple[str, ...], fixed_format: Format 
 
 
 MAX_PREFIX = 80
-"""Maximum number of non-whitespace characters before a call's name. All formats except one have at most 60."""
+"""Maximum number of non-whitespace characters before a call's name. All formats but one have at most 60."""
 _PROBE = "zqname"
 
 
 def _find_call_prefix(raw: str, name: str) -> str:
-    """Return the text before a call's name, without whitespace and in lower case."""
+    """Return the text before a call's name, in lower case and without whitespace."""
     before = raw[:200].partition(name)[0] if name else raw[:200]
     return "".join(before.split()).lower()[:MAX_PREFIX]
 

@@ -14,22 +14,23 @@ from adapter.parsing.format import BodySource
 from adapter.tools.decoded_json_calls import NAME_KEYS
 
 HEAD_LIMIT = 1000
-"""Maximum number of characters of a call that are searched for its name."""
+"""Maximum number of characters at a call's start in which its name is searched."""
 
 REPAIRED_LATE = "its arguments needed a repair after the first of them were streamed. Write it again, in valid JSON."
 
 
 class CallProgress:
-    """Reports the progress of one call. Its body begins at the offset ``start`` of the model's text, after ``marker``.
+    """Reports the progress of one call, whose body begins at the offset ``start`` of the model's text, after
+    ``marker``.
 
-    - ``is_own``: whether the call has markers, or the expected format allows calls without markers. The progress of
-      other calls is not reported, because they may turn out to be text.
-    - ``streams_arguments``: whether to emit the call's arguments while the model writes them.
+    - ``is_own``: whether the call has markers, or the expected format needs none. Other calls may turn out to be text,
+      so their progress is not reported.
+    - ``streams_arguments``: whether to emit the arguments while the model writes them.
     """
 
     has_begun = False
     """True once an event has been reported."""
-    _id = ""  # id of the emitted argument deltas
+    _id = ""  # the id of the emitted argument deltas  # id of the emitted argument deltas
     _stream: ArgumentStream | None = None
     _name: str | None = None
     _head = ""
@@ -49,8 +50,8 @@ class CallProgress:
         self._is_own, self._streams_arguments = is_own, streams_arguments
 
     def report_from(self, piece: str) -> list[Event]:
-        """Return the events for ``piece``, the newest text, and for earlier text of the call that has not been reported
-        yet."""
+        """Return the events for ``piece``, the newest text, and for any earlier text of the call that was not
+        reported."""
         if self.has_begun:
             return self.report(piece)
         if self._source.may_be_text or not self._is_own:
@@ -60,9 +61,8 @@ class CallProgress:
         if self._streams_arguments:
             start = self._start - len(self._marker)
             self._stream = ArgumentStream(self._source, self._call_events.normalize, start)
-        return self.report(
-            self._marker + self._source.get_since(self._start)
-        )  # an earlier piece may have been buffered
+        # Earlier pieces may have been buffered.
+        return self.report(self._marker + self._source.get_since(self._start))
 
     def report(self, text: str) -> list[Event]:
         """Return the events for ``text``, the next part of the call."""
@@ -77,14 +77,14 @@ class CallProgress:
         fragment = self._stream.feed(text)
         if not fragment or self._stream.name is None:
             return [progress]
-        # Not the text of any call: a later call that is intact inside a damaged one's text would get the same id.
+        # The id does not depend on the call's text: an intact call inside a damaged one has the same text.
         self._id = self._id or self._call_events.make_next_id(f"{self._start} {self._stream.name}")
         return [progress, ToolCallDelta(self._id, self._stream.name, fragment)]
 
     def finish(self, events: list[Event]) -> list[Event]:
-        """Return the final ``events``. If arguments were streamed, add the rest of the arguments, and give the first
-        call the id that was streamed. If they are the arguments of a damaged call, its error comes first, so that no
-        other call follows the incomplete one."""
+        """Complete the call's final ``events``. If arguments were streamed, add the rest of them, and give the first
+        call the streamed id. If they belong to a damaged call, move its error to the front, so that no other call
+        completes them."""
         first = events[0]
         if not self._id or not isinstance(first, ToolCall):
             return events
@@ -104,8 +104,7 @@ class CallProgress:
 
 
 def keep_argument_deltas(events: list[Event]) -> list[Event]:
-    """Return ``events`` with one `ToolCallDelta` of all arguments before each call whose arguments have not been
-    emitted."""
+    """Insert, before each call whose arguments were not streamed, one `ToolCallDelta` with all arguments."""
     result: list[Event] = []
     for event in events:
         last = result[-1] if result else None
@@ -117,7 +116,7 @@ def keep_argument_deltas(events: list[Event]) -> list[Event]:
 
 @lru_cache(maxsize=64)
 def _build_name_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a regular expression for the call's name: one of ``names``, or any name if ``names`` is empty."""
+    """Return a pattern for a call's name: one of ``names``, or any name if ``names`` is empty."""
     if names:
         return re.compile(rf"(?<![\w.-])(?:functions\.)?({'|'.join(map(re.escape, names))})(?=[^\w-])")
     return re.compile(

@@ -1,7 +1,5 @@
-"""Skip the header of an assistant turn if the model repeats it after the chat template.
-
-The text after the header is the answer rather than the turn of another role.
-"""
+"""Skip the header of an assistant turn that the model repeats after the chat template. The answer follows the
+header."""
 
 from __future__ import annotations
 
@@ -24,8 +22,8 @@ _headers = MarkerSet(*HEADERS)
 
 
 def skip_echoed_header(source: StreamBuffer) -> Reader[str]:
-    """Consume an assistant header at the start of an answer, with the whitespace around it. Return it, or an empty
-    string if there is none."""
+    """Consume an assistant header at the start of an answer, and the whitespace around it. Return both, or "" without a
+    header."""
     ahead: list[str] = []
     if (yield from source.skip_space(ahead)) != "<":  # every header begins with it
         source.push_back("".join(ahead))

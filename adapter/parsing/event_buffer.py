@@ -1,8 +1,7 @@
 """Collect the events of one turn, and buffer text until its kind is known.
 
-Two kinds of text are buffered: whitespace, which is content only if more content follows, and calls without markers.
-These are accepted if nothing but calls follows up to the end of the answer, or if they begin the answer and a comment
-follows.
+Two kinds of text are buffered. Whitespace is content only if more content follows. Calls without markers are accepted
+if only calls follow until the end of the answer, or if they begin the answer and a comment follows.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from adapter.parsing.wrapper_tags import find_tag_names
 
 
 class EventBuffer:
-    """Collects events until `drain` returns them. Only this class changes the fields of ``state`` that describe the
-    preceding text."""
+    """Collects events until `drain` returns them. Only this class changes the fields of ``state`` about the preceding
+    text."""
 
     __slots__ = ("events", "state")
 
@@ -40,7 +39,8 @@ class EventBuffer:
     # -------------------------------------------------------- text and markup
 
     def consume_plain(self, piece: str, kind: type[TextDelta | ReasoningDelta]) -> list[Event]:
-        """Add ``piece``, which has no markers, and return the event that `add_text` or `add_reasoning` would add."""
+        """Add ``piece``, which has no markers, and return its event. The result is the same as with `add_text` or
+        `add_reasoning`."""
         if not piece:
             return []
         state = self.state
@@ -60,7 +60,7 @@ class EventBuffer:
         return [kind(text, text)]
 
     def add_text(self, text: str) -> None:
-        """Add content. Trailing whitespace is buffered, because it may belong to the chat template."""
+        """Add content. Whitespace at its end is buffered, because it may belong to the chat template."""
         state = self.state
         if not text:
             return
@@ -87,7 +87,7 @@ class EventBuffer:
         self.events.append(MarkupDelta(raw))
 
     def flush_whitespace(self, *, as_text: bool, tags_as_text: bool = False) -> None:
-        """Emit the buffered whitespace, and the wrapper tags that follow it."""
+        """Emit the buffered whitespace and any wrapper tags after it."""
         space, bracket, tags = "".join(self.state.space).partition("<")
         self.state.space.clear()
         if space:
@@ -98,7 +98,7 @@ class EventBuffer:
             self.events.append(TextDelta(tags, tags) if tags_as_text else MarkupDelta(tags))
 
     def close_tag(self, raw: str) -> None:
-        """Add ``raw``, the closing tag of an open wrapper around calls. The calls before it may still be buffered."""
+        """Add ``raw``, the closing tag of a wrapper around calls. Those calls may still be buffered."""
         self.state.open_tags.remove(raw[2:-1].lower())
         if not self.state.held:
             self.add_markup(raw)
@@ -121,9 +121,9 @@ class EventBuffer:
         space.append(text[len(body) :])
 
     def end_unclosed_reasoning(self, *, is_assumed: bool) -> None:
-        """End reasoning that is still open at the end of the text. Whitespace at its end is part of the reasoning.
+        """End reasoning that is still open at the end of the text, including whitespace at its end.
 
-        ``is_assumed``: whether the reasoning was assumed although no marker in the text opened it.
+        ``is_assumed``: whether reasoning was assumed without an opening marker in the text.
         """
         space = "".join(self.state.space)
         if space and self.state.last is not CALL:
@@ -144,7 +144,7 @@ class EventBuffer:
         self.state.leave_reasoning()
 
     def close_unopened_reasoning(self, marker: str) -> None:
-        """Treat the text so far as reasoning, because the opening marker of ``marker`` was in the prompt."""
+        """Turn the text so far into reasoning: ``marker`` closes it, and the prompt contained the opening marker."""
         state = self.state
         self.roll_back_held()
         self.flush_whitespace(as_text=False)
@@ -156,14 +156,13 @@ class EventBuffer:
 
     def add_calls(self, events: list[Event], *, keeps_space: bool = True) -> None:
         """Add valid or invalid calls. ``keeps_space``: whether the whitespace between preceding text and calls is
-        content.
-        """
+        content."""
         self.flush_whitespace(as_text=keeps_space and self.state.last is CONTENT)
         self.events += events
         self.state.enter_after_call()
 
     def add_empty(self, events: list[Event], *, keeps_space: bool) -> None:
-        """Add a header without any effect, or a pair of markers with nothing between them."""
+        """Add the events of a header without effect, or of a pair of markers with nothing between them."""
         self.flush_whitespace(as_text=keeps_space and self.state.last is CONTENT)
         self.events += events
         self.state.line = MarkdownContext()
@@ -181,10 +180,10 @@ class EventBuffer:
         self.state.line = MarkdownContext()
 
     def _precede_comment(self, following: str) -> bool:
-        """Return whether the buffered calls lead the answer, and ``following``, the next text, is a comment.
+        """Return whether the buffered calls begin the answer and ``following``, the next text, is a comment on them.
 
-        Text that continues a sentence about the calls is not a comment. Text on the next line is one only if the calls
-        are written as the expected format requires.
+        Text that continues a sentence is not a comment. Text on the next line is one only after calls in the expected
+        format.
         """
         held, space = self.state.held, "".join(self.state.space)
         if "\n" in space:
@@ -193,7 +192,7 @@ class EventBuffer:
         return is_new and bool(held) and all(each.leads for each in held)
 
     def commit_held(self) -> None:
-        """Accept the buffered calls, because nothing but calls followed, or because they lead the answer."""
+        """Accept the buffered calls: only calls follow, or the calls begin the answer."""
         if self.state.held:
             for held in self.state.held:
                 self.events += held.events

@@ -1,4 +1,4 @@
-"""Try the body parsers of other formats, or return text, if the expected format cannot parse a body."""
+"""Parse a body with other formats' parsers, or return it as text, if the expected format's parser finds no call."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, Cal
 from adapter.parsing.stream_buffer import Reader
 
 MAX_GIVEN_BACK = 100_000
-"""Maximum number of characters per answer that fallback parsers may put back, so that the time is linear."""
+"""Maximum number of characters per answer that fallback parsers may put back, which keeps the time linear."""
 
 
 class FallbackReader:
-    """Parses a body with ``own``, the expected format's parser for this marker, or with ``other``, the parser of
-    another format.
+    """A body parser that tries ``own``, the expected format's parser, and then ``other``, the parser of another format.
 
-    ``other`` is tried if ``own`` is None or finds no call in the body. A call that ``other`` finds gets the repair
-    ``foreign-body``.
+    ``other`` is used if ``own`` is None or finds no call. Calls from it are marked with the repair ``foreign-body``.
     """
 
     def __init__(self, own: BodyReader | None, other: BodyReader) -> None:
@@ -51,10 +49,9 @@ def _is_parsed(result: BodyResult) -> bool:
 def read_call_or_text(
     read: BodyReader, source: BodySource, consumed: list[str], *, keeps_error: bool = False
 ) -> Reader[BodyResult]:
-    """Return the result of ``read``. If the text is complete and ``read`` finds no call in it, consume nothing and
-    return `TEXT`.
+    """Parse with ``read``. If the text is complete and has no call, consume nothing and return `TEXT`.
 
-    This is for calls whose opening marker is missing or broken, because the text may also be prose about calls.
+    This is for calls whose opening marker is missing or broken, because prose about calls looks the same.
     ``keeps_error``: whether to return the error of a call that cannot be parsed.
     """
     if source.reread_characters > MAX_GIVEN_BACK:
@@ -68,9 +65,10 @@ def read_call_or_text(
 
 
 def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener]) -> dict[str, CallOpener]:
-    """Merge two tables of openers by marker. At a marker that is in both tables, the parser of ``own`` is tried first.
-    A marker of ``others`` that only adds a space to a marker of ``own`` is left out, because it would hide the shorter
-    marker."""
+    """Merge two tables that map markers to openers. For a marker in both, the parser of ``own`` is tried first.
+
+    A marker of ``others`` that is a marker of ``own`` and a space is left out, because it would hide the shorter one.
+    """
     openers = dict(own)
     for marker, other in others.items():
         own_opener = own.get(marker)
@@ -85,7 +83,7 @@ def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener
 
 @lru_cache(maxsize=1024)
 def mark_foreign_opener(opener: CallOpener) -> CallOpener:
-    """Return ``opener`` with a parser that reports calls as written in another family's format."""
+    """Return ``opener`` with a parser that marks calls as written in another family's format."""
     return opener._replace(read=FallbackReader(None, opener.read))
 
 

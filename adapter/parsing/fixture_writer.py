@@ -1,4 +1,4 @@
-"""Write fixtures for parser tests: files in ``fixtures/cases``, each with a text and its expected events."""
+"""Write fixtures for parser tests: files in ``fixtures/cases`` with a text and its expected events."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`Format`: a table that describes how one model family writes calls and results.
+"""`Format`: the description of how one model family writes calls and results.
 
-To add a format, add a file with its markers, a body parser, an encoder, and the patterns that identify the format.
+To add a format, add a file with its markers, a body parser, an encoder, and patterns that identify the format.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ NOT_CLOSED = (
 
 
 class JsonCall(NamedTuple):
-    """The position and form of JSON that is definitely a call. It begins at the offset ``start`` of the model's text.
+    """The place of JSON that is certainly a call. ``start`` is its offset in the model's text.
 
-    ``name`` is the tool, if the text before the JSON names it. The JSON is then only the arguments. If ``name`` is
-    None, the JSON is an object with the arguments under ``arguments_key``, or a list of such objects.
+    ``name`` is the tool, if the text before the JSON names it; the JSON then holds only the arguments. Otherwise, the
+    JSON is an object, or a list of objects, with the arguments under ``arguments_key``.
     """
 
     start: int
@@ -41,14 +41,12 @@ class JsonCall(NamedTuple):
 
 
 class BodySource(StreamBuffer):
-    """The text of a body, with additional information for the body's parser.
+    """The text of a body, and information for the body's parser.
 
-    A parser sets ``json_call`` as soon as it has recognized the first JSON call in the body. It sets ``may_be_text``
-    while it may still return the whole body as text, so that no part of the body can be emitted before the end.
-
-    ``close_at_first_marker`` is set if a stray quote hid a closing marker. From then on, the first closing marker
-    closes a body. ``reread_characters`` counts characters that were parsed as another family's call, rejected, and
-    parsed again.
+    A parser sets ``json_call`` as soon as it recognizes the first JSON call, and ``may_be_text`` while it may still
+    return the whole body as text, which prevents early output. It sets ``close_at_first_marker`` if a stray quote hid a
+    closing marker; from then on, the first closing marker closes a body. ``reread_characters`` counts the characters
+    that were parsed as another family's call, rejected, and parsed again.
 
     Args:
         openers: Opening markers of calls in all formats that are parsed.
@@ -79,7 +77,7 @@ class BodySource(StreamBuffer):
         self.begin_body(at_line_start=True, after_call=False)
 
     def begin_body(self, *, at_line_start: bool, after_call: bool) -> None:
-        """Prepare for the body of the next call: note whether it begins at a line start, or follows another call."""
+        """Prepare for the next call's body: note whether it begins a line, and whether it follows another call."""
         self.at_line_start, self.after_call, self.may_be_text = at_line_start, after_call, False
         self.json_call: JsonCall | None = None
 
@@ -90,10 +88,10 @@ class BodySource(StreamBuffer):
     def peek_call(
         self, pattern: re.Pattern[str], limit: int, may_continue: Callable[[str], object]
     ) -> Reader[re.Match[str] | None]:
-        """Return the match that `peek_match` finds. Return None if its first group is not the name of one of the
-        session's tools.
+        """Return the match of `peek_match`, or None if its first group is a name that is not one of the session's
+        tools.
 
-        `may_be_text` is set while the method waits for more text.
+        `may_be_text` is set while this method waits for more text.
         """
         may_be_text, self.may_be_text = self.may_be_text, True
         match = yield from self.peek_match(pattern, limit, may_continue)
@@ -101,8 +99,8 @@ class BodySource(StreamBuffer):
         return None if match is None or (match[1] and self.tools.match(match[1]) is None) else match
 
     def read_cut_head(self, consumed: list[str], limit: int) -> BodyResult:
-        """Return an error if the text ends within a call's first word. Otherwise, the marker was only mentioned: return
-        `TEXT`."""
+        """Return an error if the text ends within a call's first word. Otherwise, return `TEXT`: the marker is only
+        mentioned."""
         rest = self.text[self.position : self.position + limit + 1]
         if not self.final or len(rest) > limit or len(rest.split()) > 1:
             return TEXT
@@ -113,9 +111,9 @@ class BodySource(StreamBuffer):
 class OpaqueSection(NamedTuple):
     """A section whose header declares its kind. Markers inside the section are not parsed.
 
-    - ``ends``: markers that end the section, if they are at the end of the text or before a marker of ``before``.
-    - ``starts``: markers that begin the next section, even without one of ``ends``.
-    - ``glued_starts``: markers that do the same, unless a space precedes them, because such a marker is only quoted.
+    - ``ends``: markers that end the section at the end of the text or before a marker of ``before``.
+    - ``starts``: markers of the next section, which also end this one.
+    - ``glued_starts``: the same, except after a space, where they are only quoted.
     - ``closes``: markers that always end the section.
     - ``weak_start``: a marker that begins the next section if the text after it matches the pattern.
     """
@@ -137,24 +135,24 @@ class BodyResult(NamedTuple):
     error: str | None = None
     not_a_call: bool = False
     unfinished: bool = False
-    """True if the body ends inside a value, so that more text might resolve the error."""
+    """True if the body ends inside a value, so that more text might remove the error."""
     section: OpaqueSection | None = None
-    """The section that begins after the parsed header, if any."""
+    """The section that begins after the parsed header, or None."""
 
     def with_repairs(self, *fixes: str) -> BodyResult:
         return self._replace(fixes=(*self.fixes, *fixes)) if fixes else self
 
     def with_fixes(self, *fixes: str) -> BodyResult:
-        """Return the result with ``fixes`` added to its repairs, if it has calls."""
+        """Add ``fixes`` to the repairs if the result has calls."""
         return self.with_repairs(*fixes) if self.calls else self
 
     def remove_fixes(self, *names: str) -> BodyResult:
-        """Return the result without the repairs ``names``, which are normal in this format."""
+        """Remove the repairs ``names``, because this format is normally written so."""
         calls = (call._replace(fixes=_remove_fixes(call.fixes, names)) for call in self.calls)
         return self._replace(calls=tuple(calls), fixes=_remove_fixes(self.fixes, names))
 
     def calls_known_tools(self, tools: ToolSet) -> bool:
-        """Return whether the result has calls and all of them name the session's tools."""
+        """Return whether the result has calls and all of them name known tools."""
         return bool(self.calls) and all(tools.match(call.name) for call in self.calls)
 
 
@@ -166,8 +164,7 @@ TEXT = BodyResult(not_a_call=True)
 CUT = BodyResult(error=CUT_OFF)
 
 BodyReader: TypeAlias = Callable[[BodySource, list[str]], Reader[BodyResult]]
-"""A body parser: a function that parses the text after an opening marker. It appends all text that it consumes to the
-list."""
+"""A body parser: it parses the text after an opening marker, and appends all text that it consumes to the list."""
 
 
 def try_readers(*readers: BodyReader) -> BodyReader:
@@ -192,7 +189,7 @@ def list_distinct_readers(readers: Iterable[BodyReader | None]) -> tuple[BodyRea
 class CallOpener(NamedTuple):
     """A marker that opens a call, and the parser of the body after it.
 
-    ``keeps_space``: whether whitespace before the marker is content, rather than part of the chat template.
+    ``keeps_space``: whether whitespace before the marker is content; otherwise, it is part of the chat template.
     """
 
     marker: str
@@ -211,54 +208,52 @@ class Format:
     openers: tuple[CallOpener, ...]
     encode_calls: Callable[[list[tuple[str, JsonObject]]], str]
     encode_result: Callable[[str, str, str], str] = encode_content_alone
-    """Encoder of a result: (tool name, content, call id) -> text."""
+    """Encodes a result: (tool name, content, call id) -> text."""
     aliases: tuple[str, ...] = ()
     build_tool_openers: Callable[[Sequence[str]], tuple[CallOpener, ...]] | None = None
-    """Builds the openers that depend on the names of the session's tools."""
+    """Builds the openers that contain the name of a tool, from the names of the session's tools."""
     build_namespace_opener: Callable[[str], CallOpener] | None = None
-    """Builds the `CallOpener` for ``<NAMESPACE:invoke`` from the namespace, which includes the colon."""
+    """Builds the opener for ``<NAMESPACE:invoke`` from the namespace, which includes the colon."""
     read_unmarked: BodyReader | None = None
-    """Parser of calls without markers at the start of a message or paragraph."""
+    """Parser for calls without markers at the start of a message or paragraph."""
     tool_call_body: str | None = None
     """The kind of body that this format writes in the shared tag ``<tool_call>``: json, function or pairs."""
     body_variants: frozenset[str] = frozenset()
-    """Variants of shared bodies that this format writes. Each body parser defines the names of its variants."""
+    """Variants of shared bodies that this format writes. The body parsers define their names."""
     marks_plain_text: bool = False
-    """True if plain text may also follow the opening marker, so that the marker does not always announce a call."""
+    """True if the opening marker may also precede plain text."""
     read_header: BodyReader | None = None
-    """Parser of the rest of a header at the start of an answer, for prompts that end inside a header. It consumes no
-    other text."""
+    """Parser for the rest of a header at the start of an answer, for prompts that end inside a header."""
     read_stripped_start: BodyReader | None = None
-    """Parser of a call or header at the start of an answer whose opening markers were stripped by the server."""
+    """Parser for a call or header at the start of an answer, after the server has stripped its opening markers."""
     reasoning: Mapping[str, str] = field(default_factory=lambda: {"<think>": "</think>"})
-    """Maps the opening markers of reasoning to the closing markers."""
+    """Maps the opening markers of reasoning to their closing markers."""
     starts_in_reasoning: bool = False
-    """True if the chat template always opens reasoning in the prompt."""
+    """True if the chat template always opens reasoning at the end of the prompt."""
     answer_tags: Mapping[str, str] = field(default_factory=dict)
-    """Tags around an answer that follows reasoning. In any other position, they are content. Control tokens also end
+    """Tags around an answer that follows reasoning; elsewhere, they are content. Those that are control tokens also end
     unclosed reasoning, and begin an answer without reasoning."""
     stray_closers: tuple[str, ...] = ()
-    """Closing markers that are never content on their own."""
+    """Closing markers that are markup even without their opener."""
     end_tokens: tuple[str, ...] = ()
-    """Tokens at the end of a turn, or of a part of a turn, that the server should have stripped."""
+    """Tokens at the end of a turn, or of a part of it, that the server should have stripped."""
     channel_markers: tuple[str, ...] = ()
-    """Markers of parts of a turn that are not reasoning. They end unclosed reasoning."""
+    """Markers of parts of a turn other than reasoning. They end unclosed reasoning."""
     other_role_markers: tuple[str, ...] = ()
-    """Markers that begin the turn of another role. The text after them is not part of the model's turn."""
+    """Markers that begin another role's turn. The text after them does not belong to the model's turn."""
     result_markers: tuple[str, ...] = ()
-    """Markers that begin an invented result after a call. The text after them is not part of the model's turn."""
+    """Markers that begin a tool result after a call. The model invented it, so the text after them is dropped from its
+    turn."""
     stop_sequences: tuple[str, ...] = ()
     """Strings at which generation stops."""
     special_tokens: tuple[str, ...] = ()
     """Tokens that the server must not strip."""
     control_tokens: tuple[str, ...] = ()
-    """Additional tokens of one model, as its server or files list them
-    (`adapter.prompting.escaping.with_control_tokens`).
-    """
+    """Further tokens of one model, from its server or files (`adapter.prompting.escaping.with_control_tokens`)."""
     model_patterns: tuple[str, ...] = ()
-    """Regular expressions for names of models that use the format."""
+    """Regular expressions for the names of models that use the format."""
     template_fingerprints: tuple[str, ...] = ()
-    """Literals that identify chat templates that use the format."""
+    """Strings that identify the chat templates of these models."""
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__

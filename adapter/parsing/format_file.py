@@ -43,8 +43,11 @@ _SPEC = TypeAdapter(FormatSpec)
 
 
 def read_format_file(path: object, known: Container[str] = ()) -> Format:
-    """Read and compile the format file at ``path``. ``known`` are the names of existing formats, which the file must
-    not use. Raises UsageError, which gives the line and the key of an error."""
+    """Read and compile the format file at ``path``. ``known`` are the names of existing formats, which must not be
+    reused.
+
+    Raises UsageError with the line and key of an error.
+    """
     try:
         with Path(str(path)).open("rb") as opened:
             content = opened.read(MAX_BYTES + 1)
@@ -93,7 +96,8 @@ def write_format_file(spec: FormatSpec) -> str:
 
 
 def _render_lines(spec: object, prefix: str) -> tuple[list[str], list[str]]:
-    """Return TOML lines for the fields that differ from their defaults, and for the tables."""
+    """Return two lists of TOML lines: one for changed fields (see `list_changed_fields`), one for the tables after
+    them."""
     plain, tables = [], []
     for key, value in list_changed_fields(spec):
         if is_dataclass(value) or isinstance(value, Mapping):
@@ -106,7 +110,7 @@ def _render_lines(spec: object, prefix: str) -> tuple[list[str], list[str]]:
 
 
 def list_changed_fields(spec: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of the fields that differ from their defaults."""
+    """Yield the names and values of fields that differ from their defaults."""
     for each in fields(spec):
         value = getattr(spec, each.name)
         if value != _get_default(each):
@@ -159,7 +163,7 @@ def _explain_expected_keys(key: str) -> str:
 
 
 def _locate(text: str, path: str) -> str:
-    """Return an error's line in ``text`` and the key's ``path``, such as ``line 3: head``."""
+    """Return the place of an error in ``text``: the line and the key's ``path``, such as ``line 3: head``."""
     key = next((part for part in reversed(path.split(".")) if not part.isdigit()), path)
     match = re.search(rf"^\s*\[?(?:[\w.]*\.)?[\"']?{re.escape(key)}[\"']?\s*[=\]]", text, re.MULTILINE)
     line = "" if match is None else f"line {text.count(chr(10), 0, match.end()) + 1}: "

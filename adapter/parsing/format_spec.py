@@ -1,9 +1,9 @@
 """`FormatSpec`: a declarative description of how a model family writes calls, by the text around names, keys and
 values.
 
-`adapter.prompting.deriving` infers a specification by rendering a chat template.
-`adapter.parsing.bodies.format_compiler` compiles it to a format. In ``head``, ``middle`` and ``tail``, ``{number}``
-represents the call's number, starting at 0, and ``{id}`` represents an id.
+`adapter.prompting.deriving` infers it by rendering a chat template, and `adapter.parsing.bodies.format_compiler`
+compiles it to a format. In ``head``, ``middle`` and ``tail``, ``{number}`` is the call's number, starting at 0, and
+``{id}`` an id.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ Body: TypeAlias = Literal[
 - gemma: Gemma's objects.
 - channels: messages whose headers name the recipient.
 - yaml: the name and then the arguments as YAML.
-- lines: keys and values between any texts, such as one pair per line. In the texts after a value, ``{key}`` is the
-  value's key and ``{name}`` the tool's name. Arguments that would not be parsed back are written as one JSON object.
+- lines: keys and values between arbitrary texts, such as one pair per line. In the texts after a value, ``{key}`` is
+  its key and ``{name}`` the tool. If the pairs could not be parsed back, the arguments are written as one JSON object.
 """
 
 NUMBER, ID = "{number}", "{id}"
@@ -59,11 +59,11 @@ class KeyValueLayout:
     none: str
     """The text after the name, if a call has no arguments."""
     openings: Mapping[str, str]
-    """The text before a value, by the value's JSON type. "string" is required, and "other" is the default for the
-    remaining types. Strings are written unescaped, all other values as JSON."""
+    """The text before a value, by its JSON type. "string" is required; "other" is the default for the other types.
+    Strings are written unescaped, other values as JSON."""
     in_place: tuple[str, str] | None = None
-    """The text around a JSON object with all arguments, which can replace the pairs. It is written if a value contains
-    one of the tags, because values cannot be escaped. Both notations are parsed."""
+    """The text around a JSON object with all arguments, which replaces the pairs if a value contains one of the tags,
+    because values cannot be escaped. Both notations are parsed."""
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
@@ -83,17 +83,17 @@ class KeyValueLayout:
 
     @property
     def closing(self) -> str:
-        """The text after the closed last value."""
+        """The text of ``last`` after the last value is closed."""
         return self.last[len(self.value_close) :]
 
     @property
     def before_key(self) -> str:
-        """The text before the key of every pair."""
+        """The text before every key."""
         return self.following[len(self.value_close) :]
 
     @property
     def before_json(self) -> str:
-        """The text between the tool's name and JSON in place of the pairs, in a body of lines."""
+        """In a body of lines, the text between the tool's name and a JSON object that replaces the pairs."""
         return self._before_first if self._before_first.strip() else self.first
 
     @property
@@ -115,8 +115,7 @@ class KeyValueLayout:
 class FormatSpec:
     """The texts around the parts of a call, ``{head}NAME{middle}ARGUMENTS{tail}``.
 
-    Fields without a description have the same meaning as in `Format`. ``colon``, ``comma`` and ``indent`` are the
-    layout of the JSON.
+    Fields without a description are the same as in `Format`. ``colon``, ``comma`` and ``indent`` are the JSON's layout.
     """
 
     name: str
@@ -129,20 +128,21 @@ class FormatSpec:
     between: str = ""
     """The text between two calls."""
     arguments_key: str = "arguments"
-    """The key of the arguments in an object that contains the name. It is empty if the name is the key."""
+    """The key of the arguments in an object that contains the name, or "" if the name is the key."""
     colon: str = ": "
     comma: str = ", "
     indent: int | None = None
     is_text: bool = False
     """True if the arguments are JSON in a JSON string."""
     pairs: KeyValueLayout | None = None
-    """The layout of a body with pairs. ``head`` then ends before the name, and ``middle`` and ``tail`` are empty."""
+    """The layout of a body with pairs. In this case, ``head`` ends before the name, and ``middle`` and ``tail`` are
+    empty."""
     quote: str = ""
     """The quote around strings in Gemma's notation."""
     keeps_space: bool = False
-    """True if the space before a call belongs to the answer."""
+    """True if whitespace before a call is part of the answer."""
     result: str = "{}"
-    """Template for a tool result, in which ``{}`` is the result."""
+    """Template of a tool result, in which ``{}`` is the content."""
     reasoning: Mapping[str, str] = field(default_factory=dict)
     answer_tags: Mapping[str, str] = field(default_factory=dict)
     starts_in_reasoning: bool = False
@@ -152,7 +152,7 @@ class FormatSpec:
     stops: tuple[str, ...] = ()
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
-    """Unknown keys in a user's file are errors."""
+    """Makes unknown keys in a user's file errors."""
 
     def encode_calls(self, calls: list[tuple[str, JsonObject]]) -> str:
         each = [self.encode_call(name, arguments, number) for number, (name, arguments) in enumerate(calls)]
@@ -204,7 +204,7 @@ class FormatSpec:
         return f"{pairs.first}{pairs.following.join(encoded)}{pairs.last}"
 
     def _encode_lines(self, pairs: KeyValueLayout, arguments: JsonObject) -> str:
-        """Encode pairs, or a JSON object if they would not be parsed back."""
+        """Encode pairs, or a JSON object if the pairs could not be parsed back."""
         if not arguments:
             return pairs.none
         texts = {key: self._encode_value(value) for key, value in arguments.items()}
@@ -220,14 +220,14 @@ class FormatSpec:
                 if pairs.build_splitter()(encoded.removesuffix(closing.strip())) == [*texts.items()]:
                     return encoded
             except FormatError:
-                pass  # such as a key that is not a word
+                pass  # for example, because a key is not a word
         written = dump_json(arguments)
         for marker in markers:
             written = re.sub(re.escape(marker), _escape_first_character, written, flags=re.IGNORECASE)
         return f"{pairs.before_json}{written}{closing}"
 
     def _is_uncertain(self, pairs: KeyValueLayout, key: str, value: Json, markers: tuple[str, str]) -> bool:
-        """Return whether a value in a body of lines may be read as another value."""
+        """Return whether a value in a body of lines could be parsed as another value."""
         text, opening = self._encode_value(value), pairs.openings["string"]
         found = find_uncertain_text(text, key, opening, pairs.value_close, *markers)
         return bool(found) or self._is_ambiguous(pairs, key, value, markers)
@@ -251,7 +251,7 @@ _IS_MARKER = re.compile(r"^[^\w\s].*\w", re.DOTALL)
 
 
 def _escape_first_character(marker: re.Match[str]) -> str:
-    """Return a marker inside JSON with its first character as a JSON escape."""
+    """Return a marker for use inside JSON, with its first character escaped."""
     first, rest = marker.group()[0], marker.group()[1:]
     return (f"\\u{ord(first):04x}" if first.isascii() else json.dumps(first)[1:-1]) + rest
 

@@ -1,7 +1,7 @@
-"""Consume JSON from text that arrives in chunks, and convert its values to calls.
+"""Consume JSON that arrives in chunks, and convert its values to calls.
 
-Quotes are tracked, so a bracket or a closing marker inside a string is part of the string. A call can therefore write a
-file that contains ``</tool_call>``.
+A bracket or closing marker inside a string is part of the string, so a call can write a file that contains
+``</tool_call>``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from adapter.tools.decoded_json_calls import DecodedCall, extract_calls, looks_l
 from adapter.tools.tool_set import ToolSet
 
 MAX_SALVAGED = 100
-"""Maximum number of calls that are checked for validity if one of them is malformed."""
+"""Maximum number of objects that cannot be calls before the search for intact calls next to a malformed one stops."""
 
 _CALL_START = re.compile(
     r"(?:\A\s*+\[?+\s*+|[,;}\]]\s*+|(?<=\n)[ \t]*+)(?=\{\s*+\"[\w.-]++\"\s*+:)",
@@ -30,14 +30,14 @@ _CALL_START = re.compile(
 _BETWEEN_CALLS = ",;[] \t\r\n"
 
 MAX_ATTEMPTS = 8
-"""Maximum number of attempts to parse one malformed body. The cost of an attempt is linear in the body's length."""
+"""Maximum number of attempts to parse one malformed body. Each takes time linear in the body's length."""
 
 ESCAPED_QUOTE = '\\"'
-"""A string delimiter of models that escape the whole object as if it were inside a string."""
+"""The string delimiter of models that escape a whole object as if it were inside a string."""
 
 QUOTES = ('"', "'", ESCAPED_QUOTE)
 BRACKETS = {"{": 1, "[": 1, "}": -1, "]": -1}
-"""The change in nesting depth at each kind of bracket."""
+"""The change in nesting depth at each bracket."""
 
 _STRING_TEXT = {
     '"': r'(?:[^"\\]++|\\.)*+',
@@ -51,18 +51,18 @@ _AFTER_BREAK = re.compile(r"[ \t]*(?:\n|\Z)|\s*[{\[]")
 _CONTINUES = re.compile(r"[\s,]*[\"'\w]")
 _NESTED_OBJECT = re.compile(r"[:\[]\s*\{\s*\"[\w.-]+\"\s*:\s*\"")
 MEMBER = re.compile(r"[}\]\s]*+[,;]?+\s*+\{?+\s*+\"?+([\w.-]+)\"\s*:")
-"""Matches another member of an object that was closed too early."""
+"""Matches a further key after an object that was closed too early."""
 MAY_BE_MEMBER = re.compile(r"[}\]\s]*+[,;]?+\s*+\{?+\s*+\"?+[\w.-]*+(?:\"\s*+)?")
 _LOOKBEHIND = 40
-"""Number of characters before and after a marker that determine whether a value ends at the marker."""
+"""Number of characters around a marker that decide whether a value ends there."""
 
 MISPAIRED = frozenset({"unescaped-quote", "curly-quotes", "missing-comma", "unquoted-key", "single-quotes"})
-"""Repairs which show that the quotes of a text may be paired wrongly."""
+"""Repairs that suggest that quotes were paired wrongly."""
 
 
 def skip_string(source: StreamBuffer, consumed: list[str], quote: str) -> Reader[None]:
-    """Consume the rest of a JSON string and its closing quote, and add it to ``consumed``. If the string is never
-    closed, consume all text."""
+    """Consume the rest of a JSON string and its closing quote into ``consumed``. An unclosed string extends to the
+    end."""
     pattern = _STRING_END[quote]
     sink = ValueSink(consumed, _STOP_PATTERNS[quote])
     while True:
@@ -85,10 +85,10 @@ def skip_string(source: StreamBuffer, consumed: list[str], quote: str) -> Reader
 
 
 def scan_json_value(source: StreamBuffer, consumed: list[str], tokens: MarkerSet) -> Reader[str]:
-    """Consume text until brackets are balanced, and add it to ``consumed``. Return the closing bracket.
+    """Consume text into ``consumed`` until the brackets are balanced, and return the closing bracket.
 
     A marker of ``tokens`` outside strings also ends the value. It is consumed and returned, but not added to
-    ``consumed``. If the text ends first, return an empty string.
+    ``consumed``. If the text ends first, return "".
     """
     depth = 0
     while True:
@@ -107,14 +107,14 @@ def scan_json_value(source: StreamBuffer, consumed: list[str], tokens: MarkerSet
 
 
 VALUE_TAIL = 200
-"""Number of characters before a marker that show whether it is inside a value."""
+"""Number of characters before a marker that show whether the marker is inside a value."""
 _BEGINS_VALUE = re.compile(r"(?:[\w\"'][ \t]*[:=][ \t]*[\"']?|<!\[CDATA\[[^\]]*)\Z")
 
 
 def find_break(text: str, ends: MarkerSet, start: int = 0) -> MarkerSpan | None:
     """Return the marker of ``ends`` at which a value with unbalanced quotes probably ends, or None.
 
-    Such a marker follows a closing bracket or a line break, or precedes a line break, another marker or the end of the
+    Such a marker follows a closing bracket or line break, or precedes a line break, another marker or the end of the
     text.
     """
     marker = ends.search(text, start)
@@ -130,15 +130,17 @@ def find_break(text: str, ends: MarkerSet, start: int = 0) -> MarkerSpan | None:
 
 
 def ends_in_value(text: str) -> bool:
-    """Return whether a marker after ``text``, the last `VALUE_TAIL` characters, is part of a value: ``text`` ends where
-    a value begins, or within a quoted value on the same line."""
+    """Return whether the next marker is part of a value, because ``text`` ends where a value begins or inside a quoted
+    value. ``text`` is the last `VALUE_TAIL` characters."""
     line = text[text.rfind("\n") + 1 :]
     return _BEGINS_VALUE.search(text) is not None or (line[-1:] in (" ", "\t") and line.count('"') % 2 == 1)
 
 
 def build_calls_from_json(values: Sequence[Value], arguments_key: str, tools: ToolSet, offset: int) -> BodyResult:
-    """Return the calls in ``values``. ``offset`` is the start of the values' text in the call's text. Raises
-    FormatError for a value without a valid call."""
+    """Return the calls in ``values``. ``offset`` is where the values begin in the call's text.
+
+    Raises FormatError for a value that is not a valid call.
+    """
     calls: list[DecodedCall] = []
     fixes: list[str] = []
     for value in values:
@@ -154,9 +156,9 @@ def build_calls_from_json(values: Sequence[Value], arguments_key: str, tools: To
 def salvage_calls(
     text: str, error: str, arguments_key: str, tools: ToolSet, reshape: Callable[[Json], Json] | None = None
 ) -> BodyResult:
-    """Return ``error``, and the valid calls in a text that also contains a malformed call.
+    """Return ``error`` with the valid calls in ``text``, which also contains a malformed call.
 
-    ``reshape``: function that converts a value from the format's own shape to the common one.
+    ``reshape`` converts a value from the format's own shape to the common one.
     """
     calls, is_broken = _find_valid_calls(text, arguments_key, tools, reshape)
     if calls and not is_broken and error == CUT_OFF and not text.rstrip().endswith(","):  # only a bracket is missing
@@ -167,8 +169,8 @@ def salvage_calls(
 def check_hidden_calls(
     result: BodyResult, text: str, arguments_key: str, tools: ToolSet, reshape: Callable[[Json], Json] | None = None
 ) -> BodyResult:
-    """Return ``result``, the calls in the repaired ``text``. If the repair lost a call, or moved it into another call's
-    value, return an error and the valid calls."""
+    """Check the calls in ``result``, which were parsed from ``text`` with repairs. If a repair lost a call or put it
+    into another call's value, return an error and the valid calls; otherwise, return ``result``."""
     is_mispaired = not MISPAIRED.isdisjoint(result.fixes)
     may_hide = is_mispaired or ("missing-bracket" in result.fixes and not _NESTED_OBJECT.search(text, 2))
     if result.error is not None or not may_hide:
@@ -183,10 +185,10 @@ def check_hidden_calls(
 def _find_valid_calls(
     text: str, arguments_key: str, tools: ToolSet, reshape: Callable[[Json], Json] | None
 ) -> tuple[list[DecodedCall], bool]:
-    """Return the valid calls in ``text``, and whether the text contains anything else.
+    """Return the valid calls in ``text``, and whether it contains anything else.
 
-    The calls after the first malformed one may be part of its value. They are only valid if nothing else follows. A
-    call before an object that is not a call is malformed, because it was closed too early.
+    A call after the first malformed one may be part of that one's value, so it counts only if nothing else follows. A
+    call before an object that is not a call is malformed: it was closed too early.
     """
     calls, later = list[DecodedCall](), list[DecodedCall]()
     is_broken, position, failures = False, 0, 0
@@ -217,8 +219,10 @@ def _extract_known_calls(item: Json, arguments_key: str, tools: ToolSet) -> list
 
 
 def build_calls_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
-    """If ``values`` are different objects with the same keys, none of them continues another: return a call of the tool
-    ``name`` for each. Otherwise, `build_call_from_arguments` decides."""
+    """Return the calls of the tool ``name`` with the arguments in ``values``.
+
+    If several different objects have the same keys, each is a call. Otherwise, see `build_call_from_arguments`.
+    """
     keys = [{*value.value} if isinstance(value.value, dict) else None for value in values]
     if len(values) < 2 or keys != keys[:1] * len(keys) or any(value.value == values[0].value for value in values[1:]):
         return build_call_from_arguments(name, values, offset)
@@ -228,7 +232,7 @@ def build_calls_from_arguments(name: str, values: Sequence[Value], offset: int) 
 
 
 def build_call_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
-    """Return a call of the tool ``name``. Raises FormatError unless ``values`` is one object, or equal objects."""
+    """Return a call of the tool ``name``. Raises FormatError unless ``values`` is one object or several equal ones."""
     if not values or any(value.value != values[0].value for value in values):
         raise FormatError(f"expected one JSON object with the arguments, got {len(values)} values")
     arguments, fixes = parse_arguments(values[0].value)

@@ -1,7 +1,6 @@
 """Track the current Markdown line and code fence, to distinguish quoted markers from ones that count.
 
-Text is buffered until a caller needs the context. Most text of an answer is therefore examined once, at a marker. An
-answer without markers is not examined at all.
+Text is buffered until a caller needs the context, usually at a marker. Text without markers is never examined.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from adapter.parsing.stream_buffer import SPACE
 
 FENCE, TILDE_FENCE = "```", "~~~"
 FENCE_KIND = 39
-"""Maximum number of characters on the opening line of a code fence, after the backticks."""
+"""Maximum number of characters after the backticks that open a code fence, on the same line."""
 
 _MARGIN = SPACE.replace("\n", "")
 _OPENING = rf"[{_MARGIN}]*+(?:{FENCE}(?=[^\n]{{0,{FENCE_KIND}}}\n)(?P<more>`*)[^`\n]*\n|(?P<tilde>{TILDE_FENCE}))"
@@ -23,23 +22,21 @@ _HEAD_LENGTH = 40
 _TAIL_LENGTH = 120
 QUOTATION_MARKS = ('"', "'", "“", "„", "«", "‘")
 _OPEN_QUOTATION = re.compile(r"(?:(?:^|[\s(\[:=])[\"']|[“„«‘])\Z")
-"""A quotation mark that opens a quotation, because it follows a space or bracket."""
+"""Matches a quotation mark that opens a quotation: it follows a space or bracket."""
 _SENTENCE_END = re.compile(r"[.:!?…。：！？][ \t]*\Z")
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 MAX_PIECES = 256
-"""Maximum number of buffered strings. Each of them needs about sixty bytes, even for a chunk of four characters."""
+"""Maximum number of buffered strings. Each needs about 60 bytes, even for a chunk of four characters."""
 MAX_FENCE_LINE = 100
-"""An incomplete line with this many characters can no longer open or close a code fence."""
+"""Number of characters from which an incomplete line can no longer open or close a code fence."""
 
 
 @lru_cache(maxsize=16)
 def _compile_next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return two patterns for the next closing of ``fence``: at a line start or, as many models write it, at the end of
-    the last line of code. If ``fence`` is empty, they are for the next line that opens a code fence.
-
-    The first pattern is for the start of the text, the second for later text.
-    """
+    """Return two patterns, for the start of the text and for later text, that find where ``fence`` is closed: at a line
+    start or, as many models write it, at the end of the last code line. If ``fence`` is "", find a line that opens a
+    fence."""
     if not fence:
         return re.compile(_OPENING), re.compile("\n" + _OPENING)
     line_start = rf"[{_MARGIN}]*+{fence}"
@@ -47,9 +44,9 @@ def _compile_next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 class MarkdownContext:
-    """The current line and the code fence that contains it. Previous lines are not kept.
+    """The current line and the code fence around it. Previous lines are not kept.
 
-    ``has_fences``: whether text in code fences is considered quoted. In reasoning, only inline code counts as quoted.
+    ``has_fences``: whether text in code fences counts as quoted. In reasoning, only inline code does.
     """
 
     __slots__ = (
@@ -69,15 +66,13 @@ class MarkdownContext:
 
     def __init__(self, *, has_fences: bool = True, begins_line: bool = True) -> None:
         self._has_fences, self._begins_line = has_fences, begins_line
-        self._pieces: list[str] = []  # text that was not processed yet
+        self._pieces: list[str] = []  # text not processed yet
         self._is_blank = True
         self._is_quote = False
-        self._head = ""  # the line's first characters, while they may name a speaker
+        self._head = ""  # the line's start, while it may name a speaker
         self._fence = ""  # closing marker of the open code fence
         self._open_ticks = 0  # number of backticks that opened inline code; the same number closes it
-        self._tick_run = (
-            0  # backticks at the very end; more may arrive, so they count only when another character follows
-        )
+        self._tick_run = 0  # number of backticks at the very end, where more may follow
         self._spans_lines = False
         self._quotes_paragraph = False
         self._tail = ""  # the last characters
@@ -89,20 +84,20 @@ class MarkdownContext:
 
     @property
     def is_quote(self) -> bool:
-        """True if the line begins with ``>``, with the ``|`` of a table, or with the indented name of a speaker, as in
-        a quoted transcript."""
+        """True if the line begins with ``>``, with a table's ``|``, or with a speaker's indented name, as in a quoted
+        transcript."""
         self._flush()
         return self._is_quote
 
     @property
     def ends_sentence(self) -> bool:
-        """True between two sentences, or after a colon, if the line quotes nothing."""
+        """True after a complete sentence or a colon, if the line quotes nothing."""
         self._flush()
         return not (self._is_quote or self.quote_reason) and _SENTENCE_END.search(self._tail) is not None
 
     @property
     def line_above(self) -> str:
-        """The last line with text before the current line, or its end if it is long."""
+        """The last non-blank line before the current one, or only its end if it is long."""
         self._flush()
         return self._tail.rpartition("\n")[0].rstrip().rpartition("\n")[2]
 
@@ -113,8 +108,8 @@ class MarkdownContext:
 
     @property
     def quote_reason(self) -> str:
-        """The reason why a call at the current position would only be quoted, as a key of `REJECTION_REASONS`. Empty if
-        it would count."""
+        """Why a call at this position would only be quoted, as a key of `REJECTION_REASONS`, or "" if it would
+        count."""
         self._flush()
         if self._fence:
             return "code-fence"
@@ -124,7 +119,7 @@ class MarkdownContext:
         return "quotation" if self._is_quote or begins_quotation else ""
 
     def find_quote_reason_after(self, text: str) -> str:
-        """Return the value that `quote_reason` would have after ``text``."""
+        """Return the `quote_reason` that would follow ``text``."""
         from copy import copy
 
         ahead = copy(self)
@@ -132,13 +127,13 @@ class MarkdownContext:
         return ahead.quote_reason
 
     def advance_past_tick(self) -> None:
-        """Treat text as code up to the end of the current inline code, even across lines of the paragraph, because the
-        code quotes a marker."""
+        """Treat text as code up to the end of the current inline code, even on later lines of the paragraph. This is
+        called at a marker that the code quotes."""
         self._flush()
         self._spans_lines = True
 
     def advance_past_quotation(self) -> None:
-        """Treat the rest of the paragraph as quoted, because the current quotation contains a marker."""
+        """Treat the rest of the paragraph as quoted. This is called at a marker inside a quotation."""
         self._flush()
         self._is_quote = self._quotes_paragraph = True
 
@@ -160,7 +155,8 @@ class MarkdownContext:
             self._update(text)
 
     def _flush_lines(self) -> None:
-        """Process all complete lines in the buffer. An incomplete line is kept, because it may become a code fence."""
+        """Process all complete lines in the buffer. An incomplete line stays there, because it may become a code
+        fence."""
         text = "".join(self._pieces)
         end = text.rfind("\n") + 1
         if len(text[end:].lstrip(SPACE)) > MAX_FENCE_LINE:
@@ -175,7 +171,7 @@ class MarkdownContext:
         self._add(text[at:] if at else text)
 
     def _pass_fences(self, text: str) -> int:
-        """Process the code fences of ``text``. Return the end of the last line that opens or closes one, or 0."""
+        """Process the code fences in ``text``. Return the end of the last line that opens or closes one, or 0."""
         at = 0
         while True:
             first, later = _compile_next_border(self._fence)
@@ -208,7 +204,7 @@ class MarkdownContext:
         self._count_ticks(text)
 
     def _spans_past(self, line: str) -> bool:
-        """Return whether the inline code is still open after ``line``, which completes the current line."""
+        """Return whether inline code is still open after ``line``, which completes the current line."""
         if not self._spans_lines:
             return False
         self._begin_line(line[:-1])

@@ -8,23 +8,22 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
 _AFTER_ANCHOR = 3
-"""Maximum number of characters after a marker's anchor that the pattern contains. If it contained all of them,
-compiling the pattern for the markers of all families would take longer than parsing most answers."""
+"""Maximum number of characters after a marker's anchor that go into the pattern. With more, compiling the pattern for
+all families' markers would take longer than parsing most answers."""
 _sign = re.compile(r"[^\w\s]")
 _KELVIN = "\u212a"
-"""KELVIN SIGN, the only character outside ASCII whose lower case is an ASCII letter."""
+"""KELVIN SIGN, the only non-ASCII character whose lower case is an ASCII letter."""
 
 
 def equals_ignoring_case(literal: str, text: str) -> bool:
-    """Return whether ``text`` equals ``literal`` in any letter case. ``text`` may contain characters outside ASCII."""
+    """Return whether ``text``, which may not be ASCII, equals ``literal`` in any letter case."""
     return text.lower() == literal and _KELVIN not in text
 
 
 def choose_anchors(literals: Iterable[str]) -> frozenset[str]:
-    """Return a few characters such that each literal contains at least one of them.
+    """Return a small set of characters such that each literal contains one of them.
 
-    Letters, digits, underscores and spaces are used only for literals without any other character, as their first
-    character.
+    Punctuation is preferred. A literal without any contributes its first character.
     """
     candidates = [dict.fromkeys(_sign.findall(literal) or literal[0]) for literal in literals]
     anchors = set[str]()
@@ -36,8 +35,8 @@ def choose_anchors(literals: Iterable[str]) -> frozenset[str]:
 
 
 def build_branch(char: str, by_offset: Mapping[int, Sequence[str]]) -> str:
-    """Return a pattern for the anchor ``char`` and the characters around it. A lookbehind matches the characters before
-    it."""
+    """Return a pattern for the anchor ``char``, with lookbehinds for the characters before it and patterns for those
+    after it."""
     rests: dict[str, list[str]] = {}
     for offset, literals in sorted(by_offset.items(), reverse=True):
         for literal in literals:
@@ -51,15 +50,15 @@ def build_branch(char: str, by_offset: Mapping[int, Sequence[str]]) -> str:
 
 
 def _build_last_characters(literals: Collection[str]) -> str:
-    """Return a pattern for the last three characters of each literal (fewer if a literal is shorter). It rejects most
-    texts faster than a pattern for the whole literals."""
+    """Return a pattern for the last three characters of all literals (fewer if one is shorter). It rejects most text
+    faster than a pattern for the whole literals."""
     length = min(3, *map(len, literals))
     return "".join(_build_class({literal[at] for literal in literals}) for at in range(-length, 0))
 
 
 def build_neighbor_pattern(char: str, by_offset: Mapping[int, Sequence[str]]) -> str:
-    """Return a pattern to match directly after ``char``. It requires a character next to ``char`` that is next to it in
-    one of the markers."""
+    """Return a pattern to match directly after ``char``. It requires that one neighbor of ``char`` is as in one of the
+    markers."""
     after = {literal[1:2] for literal in by_offset.get(0, [])}
     before = {literal[offset - 1] for offset, literals in by_offset.items() for literal in literals if offset}
     sides = [f"(?<={_build_class(before)}{_build_any_case(char)})"] if before else []
@@ -81,7 +80,7 @@ def join_firsts(literals: Iterable[str]) -> str:
 
 
 def build_beginnings(literals: Iterable[str]) -> str:
-    """Return a pattern that matches each prefix of each literal."""
+    """Return a pattern that matches every prefix of every literal."""
     rests: dict[str, list[str]] = {}
     for literal in filter(None, literals):
         rests.setdefault(literal[0], []).append(literal[1:])
@@ -97,8 +96,8 @@ def build_anchor(literal: str, offset: int, behind: str) -> str:
 def build_alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
     """Return a pattern for the longest matching literal. It ignores letter case unless ``exact`` is true.
 
-    The pattern is a tree in which each branch begins with a literal or a character set, because `re` chooses between
-    such branches by the first character alone.
+    The pattern is a tree whose branches begin with a literal or a character set, so that `re` can choose by one
+    character.
     """
     branches: dict[str, list[str]] = {}
     for literal in dict.fromkeys(literals):
@@ -110,8 +109,8 @@ def build_alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
 
 
 def build_first_two(literals: Iterable[str]) -> str:
-    """Return a pattern for the first two characters of each literal, in any letter case. In place of the second
-    character, it also matches the end of the text."""
+    """Return a pattern for the first two characters of each literal, in any letter case. The text may also end after
+    the first."""
     seconds: dict[str, set[str]] = {}
     for first_two in dict.fromkeys(literal[:2] for literal in literals):
         seconds.setdefault(first_two[0], set()).add(first_two[1:])
@@ -119,8 +118,7 @@ def build_first_two(literals: Iterable[str]) -> str:
 
 
 def _build_next_pattern(characters: set[str]) -> str:
-    """Return a pattern for one of ``characters`` or the end of the text. If one of ``characters`` is an empty string,
-    return an empty pattern."""
+    """Return a pattern for one of ``characters`` or the end of the text. If "" is one of them, return ""."""
     return "" if "" in characters else rf"(?:{_build_class(characters)}|\Z)"
 
 

@@ -1,7 +1,7 @@
-"""Find the first of a set of literal markers in a text, even while the text is arriving.
+"""Find the first of many literal markers in a text, even while the text is arriving.
 
-The search is fast in text without markers, even for many markers, because it looks for characters that occur in the
-markers and rarely in prose. Patterns are compiled only when a search needs them.
+The search looks for characters that occur in markers and rarely in prose, so it is fast in text without markers.
+Patterns are compiled only when a search needs them.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from adapter.parsing.marker_patterns import (
 
 _NEVER = "(?!)"
 ROUGH_SEARCH_LIMIT = 4_000
-"""Number of characters that a set searches with a simple pattern for anchors. After that, it compiles a pattern that
-includes the characters around anchors, which takes longer than parsing a short answer."""
+"""Number of characters that a set searches with a simple pattern for anchors. After that, it compiles a pattern with
+the characters around anchors, which takes longer than parsing a short answer."""
 MAX_REPEATED = 3
-"""Maximum number of times that a weak marker may occur in undecided text. Example: a name and two line breaks after a
-line break."""
+"""Maximum number of times that a weak marker may occur in undecided text, such as a line break that is followed by a
+name and two more line breaks."""
 MarkerSpan: TypeAlias = tuple[int, int]
 """The start and the end of a marker in a text."""
 
@@ -42,24 +42,23 @@ _compile = lru_cache(maxsize=256)(re.compile)
 class WeakMarker:
     """A marker that counts only if the text after it matches ``pattern``.
 
-    If a group of the pattern matches, its text must also be one of ``words``. Keeping words out of the pattern makes it
-    the same for all sessions, so that it compiles once.
+    If a group of the pattern matches, its text must also be in ``words``. Without the words, the pattern is the same
+    for all sessions and compiles only once.
     """
 
     __slots__ = ("pattern", "rough", "rough_beginning", "search", "words")
 
     max_undecided = 0
-    """Maximum length of text that `may_accept` accepts."""
+    """Maximum length of text after the marker for which `may_accept` can be true."""
 
     def __init__(self, pattern: str, words: Collection[str] = ()) -> None:
         self.pattern, self.words = pattern, words
         self.search = pattern
-        """A pattern for searches of long text. It takes longer to compile, and finds fewer markers that do not
-        count."""
+        """A stricter pattern for long text. It takes longer to compile, but finds fewer markers that do not count."""
         self.rough = ""
-        """A pattern for searches of short text. It is fast to compile, and matches wherever `pattern` does."""
+        """A pattern for short text. It compiles fast and matches wherever `pattern` does."""
         self.rough_beginning = ""
-        """A pattern that matches at the end of all text for which `may_accept` is true, unless `rough` matches."""
+        """A pattern that matches where `may_accept` is true at the end of the text, except where `rough` matches."""
 
     def accepts(self, text: str, end: int) -> bool:
         """Return whether a marker that ends at ``end`` counts."""
@@ -67,33 +66,32 @@ class WeakMarker:
         return match is not None and (match.lastindex is None or match[match.lastindex] in self.words)
 
     def may_accept(self, text: str, end: int) -> bool:  # noqa: ARG002
-        """Return whether more text could make the marker count. The result is arbitrary for text that `accepts`
-        accepts."""
+        """Return whether more text could make the marker count. The result is arbitrary if `accepts` is true."""
         return False
 
 
 class MarkerSet:
     """A set of literal markers to search for, in any letter case.
 
-    Each marker has an *anchor*: its first character from a small set that covers all markers and avoids letters, digits
-    and spaces if possible. A regular expression finds anchors, at first alone and later together with the characters
-    around them. The longest marker at an anchor is then looked up in a sorted list. Patterns and lists are built on
-    first use, because parsing an answer needs few of a parser's sets.
+    Each marker has an *anchor*: its first character from a small set that covers all markers, preferably punctuation. A
+    regular expression finds anchors, at first alone, later with the characters around them. The longest marker at an
+    anchor is then looked up in a sorted list. Patterns and lists are built on first use, because an answer needs few of
+    the sets.
     """
 
     weak: Mapping[str, WeakMarker] = {}
-    """The markers that count only before some texts (see `WeakMarkerSet`)."""
+    """The markers that count only before certain text (see `WeakMarkerSet`)."""
 
     def __init__(self, *literals: str) -> None:
-        # A tuple needs a tenth of the memory of a set; the strings are shared by all sessions.
+        # A tuple needs a tenth of a set's memory; the strings are shared by all sessions.
         self._lowered = (*dict.fromkeys(sys.intern(literal.lower()) for literal in literals),)
         self._parent: MarkerSet | None = None
         self._base: MarkerSet | None = None
-        """The set with the same anchors that this one extends, if any."""
+        """The set that this one extends, with the same anchors, or None."""
         self._searched = 0
 
     def select_subset(self, literals: Iterable[str]) -> MarkerSet:
-        """Return a set of ``literals``, which are in this set and in lower case. It shares this set's pattern."""
+        """Return a set of only ``literals``, which must be in this set, in lower case. It shares this set's pattern."""
         some = MarkerSet()
         some._lowered = (*dict.fromkeys(literals),)
         some._parent, some.overlap, some.nests = self, self.overlap, self.nests
@@ -106,13 +104,13 @@ class MarkerSet:
 
     @cached_property
     def longest(self) -> int:
-        """The length of the longest marker; 0 if there is none."""
+        """The length of the longest marker, or 0."""
         return max(map(len, self._lowered), default=0)
 
     @cached_property
     def _offsets(self) -> dict[str, list[tuple[int, str]]]:
-        """Maps each anchor to the indexes that it has in markers that are not weak. Each index is paired with the first
-        characters of those markers."""
+        """Maps each anchor to pairs: an index of the anchor in markers that are not weak, and these markers' first
+        characters."""
         if self._parent is not None:
             return self._parent._offsets
         strong = self._anchored
@@ -158,12 +156,12 @@ class MarkerSet:
 
     @cached_property
     def _sorted(self) -> list[str]:
-        """The sorted markers, preceded by an empty string, which sorts before every text."""
+        """The sorted markers after "", which sorts before every text."""
         return ["", *sorted(self._lowered)]
 
     @cached_property
     def _shorter(self) -> dict[str, str]:
-        """Maps each marker to the longest other marker that is a prefix of it, or to an empty string."""
+        """Maps each marker to the longest other marker that is its prefix, or to ""."""
         shorter, beginnings = dict[str, str](), [""]
         for literal in self._sorted[1:]:
             while not literal.startswith(beginnings[-1]):
@@ -180,19 +178,17 @@ class MarkerSet:
 
     @cached_property
     def overlap(self) -> bool:
-        """True if a marker may be the prefix of another. If it is false, `StreamBuffer.may_continue` can skip its
-        check."""
+        """True if a marker may be a prefix of another. If false, `StreamBuffer.may_continue` skips its check."""
         return any(second.startswith(first) for first, second in pairwise(self._sorted[1:]))
 
     @cached_property
     def nests(self) -> bool:
-        """True if a marker may contain another before its end. If it is false, `StreamBuffer.is_within` can skip its
-        check."""
+        """True if a marker may contain another before its end. If false, `StreamBuffer.is_within` skips its check."""
         return any(MarkerSet.search(self, literal, 1, len(literal) - 1) for literal in self.literals)
 
     @cached_property
     def stop_pattern(self) -> re.Pattern[str]:
-        """A pattern that matches at the start of every text that contains a marker or a part of one."""
+        """A pattern that matches at the start of every text that contains a marker or part of one."""
         characters = re.escape("".join({*self.starts, *self._offsets}))
         return re.compile(f"[^{characters}]*+[{characters}]" if characters else _NEVER)
 
@@ -201,8 +197,8 @@ class MarkerSet:
         return re.compile(f"[{re.escape(''.join(self.starts))}]" if self.starts else _NEVER)
 
     def _choose_pattern(self, length: int) -> re.Pattern[str]:
-        """Return a pattern that finds all anchors in text, and perhaps other characters. ``length`` is the number of
-        characters to search."""
+        """Return a pattern that finds all anchors, and perhaps other characters. ``length`` is the number of characters
+        to search."""
         if self._parent is not None:
             return self._parent._choose_pattern(length)
         self._searched += length
@@ -215,7 +211,7 @@ class MarkerSet:
 
     @cached_property
     def _exact_pattern(self) -> re.Pattern[str]:
-        """A pattern with one branch per anchor, including the characters that may surround the anchor."""
+        """A pattern with one branch per anchor, including the characters that may surround it."""
         strong = starmap(build_branch, self._anchored.items())
         weak = (build_anchor(literal, self._find_anchor(literal), weak.search) for literal, weak in self.weak.items())
         return re.compile("|".join([*weak, *strong]) or _NEVER)
@@ -224,8 +220,8 @@ class MarkerSet:
     def _hint_pattern(self) -> re.Pattern[str]:
         """A pattern for the first position at which the text may contain a marker.
 
-        If it matches an anchor next to a character of one of its markers, the match has an empty group. At the end of
-        the text, it matches the start of a marker whose anchor has not arrived yet; the match then has no group.
+        A match at an anchor with a fitting neighbor has an empty group. A match without a group is the start of a
+        marker at the end of the text, whose anchor has not arrived.
         """
         by_anchor = {**self._anchored}
         for char, groups in self._group_by_anchor(self.weak).items():
@@ -247,8 +243,7 @@ class MarkerSet:
     def find_plain_end(self, text: str) -> int:
         """Return the offset at which an incomplete marker may begin at the end of the text.
 
-        If no part of the text can be a marker, return the text's length. If the text contains a complete marker, return
-        -1.
+        Return the text's length if there is no such marker, and -1 if the text contains a complete one.
         """
         sign = self._hint_pattern.search(text)
         if sign is None:
@@ -314,28 +309,28 @@ class MarkerSet:
 
 
 class WeakMarkerSet(MarkerSet):
-    """A `MarkerSet` in which the markers of ``weak`` count only before some texts.
+    """A `MarkerSet` in which the markers of ``weak`` count only before certain text.
 
-    No two markers of ``weak`` have the same anchor.
+    No two weak markers have the same anchor.
     """
 
     def __init__(self, weak: Mapping[str, WeakMarker], *literals: str) -> None:
         super().__init__(*weak, *literals)
         self.weak = weak
-        self.overlap = self.nests = True  # likely with so many markers, and a check costs more than it saves
+        self.overlap = self.nests = True  # likely with so many markers; a check would cost more than it saves
 
     def with_weak(self, literal: str, marker: WeakMarker) -> WeakMarkerSet:
-        """Return the same set with ``marker`` as the weak marker ``literal``."""
-        changed = copy(self)  # most of the search is the same
+        """Return a copy of this set in which ``marker`` defines the weak marker ``literal``."""
+        changed = copy(self)  # keeps most of the compiled search
         changed.__dict__.pop("_exact_pattern", None)
         changed.weak = {**self.weak, literal: marker}
         return changed
 
     def with_literals(self, weak: Mapping[str, WeakMarker], *literals: str) -> WeakMarkerSet:
-        """Return a set that also contains ``literals``, with other patterns for the same weak markers.
+        """Return a set that also contains ``literals``, and in which ``weak`` defines the same weak markers.
 
-        If each new marker contains one of the existing anchors, the set reuses them, because choosing anchors for the
-        markers of all families takes longer than parsing most answers.
+        The set reuses the anchors if they cover the new markers, because choosing anchors for all families takes longer
+        than parsing most answers.
         """
         added = {sys.intern(literal.lower()) for literal in literals}.difference(self._lowered)
         if any(self._anchors.isdisjoint(literal) for literal in added):
@@ -352,13 +347,12 @@ class WeakMarkerSet(MarkerSet):
 
     @cached_property
     def _weak_at(self) -> dict[str, tuple[str, int]]:
-        """Maps each anchor of a weak marker to the marker and the anchor's index in it."""
+        """Maps the anchor of each weak marker to the marker and the anchor's index in it."""
         offsets = [(literal, self._find_anchor(literal)) for literal in self.weak]
         return {literal[offset]: (literal, offset) for literal, offset in offsets}
 
     def _match_anchor(self, text: str, index: int, start: int, end: int) -> MarkerSpan | None:
-        """Return the first marker whose anchor is at ``index``: the longest one there, except weak markers that do not
-        count."""
+        """Return the longest marker whose anchor is at ``index``, except weak markers that do not count, or None."""
         marker, weak = super()._match_anchor(text, index, start, end), self._weak_at.get(text[index])
         if marker is None and weak is not None:
             literal, offset = weak
@@ -397,5 +391,5 @@ def _merge_groups(
 
 @lru_cache(maxsize=512)
 def get_marker_set(*literals: str) -> MarkerSet:
-    """Return a `MarkerSet`. Sets are cached, because building one costs more than parsing a short text."""
+    """Return a cached `MarkerSet`. Building one takes longer than parsing a short text."""
     return MarkerSet(*literals)

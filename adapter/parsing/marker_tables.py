@@ -42,16 +42,16 @@ END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end
 
 NEXT_TURN = ("<|im_start|>", "<|start_header_id|>")
 INVENTED_RESULT = ("<tool_response>",)
-"""Tags of a tool result that the model invents. The rest of the text is then not part of its turn."""
+"""Tags of a tool result that the model invents. The text after them does not belong to its turn."""
 
 LINE_STARTS = (LINE_START, "\n{", "\n[", TAG_START)
-"""Possible starts of calls without markers, and of a tag around a call."""
+"""Possible starts of a call without markers, and of a tag around a call."""
 
 CALL_FENCES = ("", "json", "json5", "jsonc", "xml", "text", "plaintext")
-"""Languages of code fences that may contain a call, in addition to languages that announce one."""
+"""Languages of code fences that may contain a call, in addition to those whose name announces one."""
 
 PYTHON_FENCES = ("python", "py")
-"""Languages of code fences that contain a call if they are the first text of an answer."""
+"""Languages of code fences that may contain a call if they begin an answer."""
 
 
 MARKER_SIGNS = "<>[]|｜"
@@ -59,19 +59,19 @@ MARKER_SIGNS = "<>[]|｜"
 
 
 class MarkerTables(NamedTuple):
-    """The markers of a group of formats, in lower case and grouped by role, with the marker sets built from them."""
+    """The markers of a group of formats, in lower case and grouped by role, and the marker sets built from them."""
 
     openers: Mapping[str, CallOpener]
     header_readers: tuple[BodyReader, ...]
     markerless_readers: tuple[BodyReader, ...]
-    """Parsers of calls at the start of an answer whose opening markers are missing."""
+    """Parsers for calls at the start of an answer whose opening markers are missing."""
     unmarked: BodyReader
-    """Parser of calls without markers at the start of a line."""
+    """Parser for calls without markers at the start of a line."""
     fenced: BodyReader
-    """Parser of the content of a code fence."""
+    """Parser for the content of a code fence."""
     stray_closers: frozenset[str]
     fallback_closers: frozenset[str]
-    """Closing markers of formats other than the expected one. They are only recognized directly after a call."""
+    """Closing markers of formats other than the expected one. They are recognized only directly after a call."""
     reasoning: Mapping[str, str]
     answer_tags: Mapping[str, str]
     end_tokens: frozenset[str]
@@ -84,9 +84,9 @@ class MarkerTables(NamedTuple):
     """All markers that count in reasoning."""
     opening_markers: MarkerSet
     closing_tags: Mapping[str, str]
-    """The closing tags for those opening markers that are tags without attributes."""
+    """Maps opening markers that are tags without attributes to their closing tags."""
     build_namespace_opener: Callable[[str], CallOpener] | None
-    """A function that builds the opener of ``<NAMESPACE:invoke`` for any namespace, or None."""
+    """Builds the opener of ``<NAMESPACE:invoke`` for any namespace, or is None."""
 
     def is_cut_closer(self, text: str) -> bool:
         """Return whether ``text``, the end of an answer after a call, is an incomplete closing marker."""
@@ -98,7 +98,7 @@ class MarkerTables(NamedTuple):
 
 @lru_cache(maxsize=128)
 def map_reasoning_markers(formats: tuple[Format, ...]) -> Mapping[str, str]:
-    """Map the opening markers of reasoning in these formats to the closing markers."""
+    """Map the opening markers of reasoning in these formats to their closing markers."""
     own = {opening.lower(): closing.lower() for entry in formats for opening, closing in entry.reasoning.items()}
     return REASONING | own
 
@@ -107,9 +107,9 @@ def map_reasoning_markers(formats: tuple[Format, ...]) -> Mapping[str, str]:
 def build_marker_tables(
     formats: tuple[Format, ...], names: tuple[str, ...], fallback: tuple[Format, ...] = ()
 ) -> MarkerTables:
-    """Build the tables. ``names`` are the names of the session's tools, which some formats use as markers.
+    """Build the tables. ``names`` are the session's tools, which some formats use as markers.
 
-    ``fallback`` has additional formats. Only their calls are parsed, and only at markers that ``formats`` do not have.
+    From ``fallback``, only calls are parsed, and only at markers that ``formats`` do not have.
     """
     plain = _build_tables(formats, fallback)
     if not names:
@@ -117,7 +117,7 @@ def build_marker_tables(
     added = merge_openers(_collect_tool_openers(formats, names), _collect_tool_openers(fallback, names))
     if added.keys() & plain.openers:
         openers: Mapping[str, CallOpener] = _collect_all_openers(formats, fallback, names)
-    else:  # collecting the openers of all formats takes longer than parsing most answers
+    else:  # collecting all openers takes longer than parsing most answers
         openers = {**plain.openers, **_accept_any_call(added)}
     text_markers = plain.text_markers.with_literals(_build_weak_markers(plain.openers, names), *added)
     return plain._replace(
@@ -135,7 +135,7 @@ def _collect_all_openers(
 
 
 def _accept_any_call(openers: Mapping[str, CallOpener]) -> Mapping[str, CallOpener]:
-    """Return ``openers`` with parsers that accept any notation after a tag or a token that announces a call."""
+    """Return ``openers`` in which a tag or token that announces a call may precede any notation."""
     closings = {
         marker: find_closing_marker(marker) for marker in openers if announces_calls(marker.strip(MARKER_SIGNS))
     }
@@ -149,7 +149,7 @@ def _with_any_call(opener: CallOpener, closing: str) -> CallOpener:
 
 
 def find_closing_marker(marker: str) -> str:
-    """Return the closing marker for the opening marker ``marker``, or "" if the form of ``marker`` does not show it."""
+    """Return the closing marker for ``marker``, or "" if it cannot be inferred."""
     if is_tag(marker):
         return f"</{marker[1:]}"
     for word in ("start", "begin"):
@@ -170,7 +170,8 @@ def _collect_tool_openers(formats: tuple[Format, ...], names: tuple[str, ...]) -
 
 
 def is_token(tag: str) -> bool:
-    """Return whether ``tag`` is a control token, which also ends unclosed reasoning, rather than an XML tag."""
+    """Return whether ``tag`` is a control token rather than an XML tag. A control token also ends unclosed
+    reasoning."""
     return tag.startswith("<|")
 
 
@@ -179,7 +180,7 @@ def _build_tool_openers(format: Format, names: tuple[str, ...]) -> tuple[CallOpe
 
 
 def _map_by_marker(openers: Iterable[tuple[CallOpener, ...]]) -> dict[str, CallOpener]:
-    """Map the markers to the first of the openers that have them."""
+    """Map each marker to the first opener that has it."""
     ordered = chain.from_iterable(openers)
     return {sys.intern(opener.marker.lower()): opener for opener in reversed([*ordered])}  # shared by all sessions
 
@@ -245,10 +246,10 @@ def _find_namespace_opener(
 
 
 def _build_weak_markers(openers: Iterable[str], names: tuple[str, ...]) -> dict[str, WeakMarker]:
-    """Return the weak markers: code fences, and the starts of lines. ``openers`` are the markers of calls that do not
-    depend on the session's tools, so that the patterns are the same for all sessions."""
+    """Return the weak markers: code fences and the starts of lines. ``openers`` are the call markers that do not depend
+    on the session's tools, so that all sessions share the patterns."""
     keys = CALL_KEYS.union(names)
-    later = rf"(?=[\s\S]{{0,{HEAD_LIMIT}}}+\Z|{NAMED_LATER.replace('?P<name>', '?:')})"  # for the parser to decide
+    later = rf"(?=[\s\S]{{0,{HEAD_LIMIT}}}+\Z|{NAMED_LATER.replace('?P<name>', '?:')})"  # the parser decides
     after_brace = rf"[{SPACE}]*+(?:[{{\['“]|\"(?:{later}|(?:([^\"]{{0,63}})\")?)|\Z)"
     after_bracket = rf"[{SPACE}]*+(?:[{{\[\"'“\w]|\Z)"
     objects = rf"[\w+#.-]{{0,{FENCE_KIND}}}\n[{SPACE}]*+(?:\{{{after_brace}|\Z)"
@@ -269,8 +270,8 @@ def _lower_markers(markers: Iterable[str]) -> frozenset[str]:
 
 
 def _collect_unmarked_readers(formats: Sequence[Format], fallback: tuple[Format, ...]) -> tuple[BodyReader, ...]:
-    """Return the parsers of calls without markers. Bare JSON is included only if exactly one format is expected and it
-    writes bare JSON."""
+    """Return the parsers for calls without markers. Bare JSON is included only if the single expected format writes
+    it."""
     own = list_distinct_readers(entry.read_unmarked for entry in formats)
     others = [read for read in list_distinct_readers(entry.read_unmarked for entry in fallback) if read not in own]
     return (
@@ -286,7 +287,7 @@ def _collect_markerless_readers(formats: Sequence[Format], fallback: tuple[Forma
 
 
 def _build_uncertain_reader(read: BodyReader) -> BodyReader:
-    """Wrap the parser of another family's call, so that until the call is complete, it may turn out to be text."""
+    """Wrap the parser of another family's call, so that it may still turn out to be text until it is complete."""
     read_foreign = FallbackReader(None, read)
 
     def read_undecided(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:

@@ -1,7 +1,7 @@
-"""Distinguish a marker that prose only mentions from one that counts, by its position or body.
+"""Distinguish markers that count from ones that prose only mentions, by their position and body.
 
-``Put the call in <tool_call>.`` and ``[TOOL_CALLS]NAME{...} is the old form`` are sentences without a call. A marker at
-the start of a line counts, even if its body is malformed.
+``Put the call in <tool_call>.`` and ``[TOOL_CALLS]NAME{...} is the old form`` contain no call. A marker at the start of
+a line counts, even if its body is malformed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.tools.tool_set import ToolSet
 
 LIMIT = 400
-"""Maximum number of characters of prose that are parsed again after a body parser has consumed them and failed."""
+"""Maximum number of characters that may follow a mentioned marker, because they are parsed again as prose."""
 
 REST_LIMIT = 80
 """Number of characters after a call that show whether a sentence continues."""
@@ -26,14 +26,14 @@ _INNER_TOKEN = re.compile(r"</|<[|｜]|[|｜]>|<\w+[=>]|\[\w+\]")
 _WORD = re.compile(r"[\w.-]+")
 _CONTINUATION = re.compile(r"(?:[,;.:!?)]++[ \t]++|[ \t]++)(?P<word>[^\W\d_]++)(?:[,;.:!?)]|[ \t]++\S)")
 _MAY_CONTINUE = re.compile(r"[,;.:!?)]*+[ \t]*+[^\W\d_]*+[ \t]*+")
-"""Match the rest of a sentence, with a word that is not the line's last, and any text that may become such a rest."""
+"""Match the rest of a sentence, with at least one word before the line's last, and any prefix of such a rest."""
 
 
 def is_mere_mention(raw: str, marker: str, result: BodyResult, tools: ToolSet, *, is_glued: bool) -> bool:
-    """Return whether ``raw``, which begins with ``marker``, is the rest of a sentence that only mentions the marker in
-    the middle of a line.
+    """Return whether ``raw``, which begins with ``marker`` in the middle of a line, is the rest of a sentence about the
+    marker.
 
-    ``is_glued``: whether there is no whitespace before the marker.
+    ``is_glued``: whether no whitespace precedes the marker.
     """
     if len(raw) - len(marker) > LIMIT:
         return False
@@ -55,13 +55,13 @@ def is_mere_mention(raw: str, marker: str, result: BodyResult, tools: ToolSet, *
 def consume_mentioned_closers(
     source: StreamBuffer, tables: MarkerTables, result: BodyResult, tools: ToolSet, *, in_sentence: bool, is_glued: bool
 ) -> Reader[str | None]:
-    """Consume and return the closing markers after complete calls in the middle of a line, if the calls are part of a
-    sentence. If they are not, consume nothing and return None.
+    """Consume and return the closing markers after calls that are part of a sentence. Otherwise, consume nothing and
+    return None.
 
-    They are part of a sentence if text rather than a marker follows on the same line, and the session has none of their
-    tools. Calls of known tools are part of a sentence only if it begins before them (``in_sentence``) and continues
-    after them, as in ``I must not send ..., so I stop``. If they have arguments, there must also be whitespace before
-    them (``is_glued`` is false), and more than one word after them.
+    Complete calls in the middle of a line are part of a sentence if text follows on the same line and no call names a
+    known tool. Calls of known tools are so only in a sentence that begins before them (``in_sentence``) and continues
+    after them, as in ``I must not send ..., so I stop``; if they have arguments, there must also be whitespace before
+    them (``is_glued`` is false) and several words after them.
     """
     is_known = any(tools.match(call.name) for call in result.calls)
     has_arguments = is_known and any(call.arguments for call in result.calls)
@@ -84,10 +84,9 @@ def consume_mentioned_closers(
 
 
 def is_stray_closer(kind: str, source: StreamBuffer, state: ParseState) -> Reader[bool]:
-    """Return whether the closing marker ``kind``, which was just consumed, is markup.
+    """Return whether ``kind``, a closing marker that was just consumed, is markup.
 
-    It is markup if it begins a line or directly follows the last word of the text, unless it closes an element in the
-    content.
+    It is markup if it begins a line or ends the text directly after a word, unless it closes an element in the content.
     """
     line = state.line
     if state.has_opened(kind):

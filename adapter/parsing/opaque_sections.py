@@ -1,5 +1,4 @@
-"""Skip sections that are never searched for calls: text after a header, echoed tool results, and turns that the model
-invents for another role."""
+"""Skip text in which no calls are parsed: sections after a header, echoed tool results, and turns of other roles."""
 
 from __future__ import annotations
 
@@ -12,8 +11,7 @@ from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 
 
 def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
-    """Consume the text up to the end of the section, and add it as reasoning or content, whichever the section's header
-    declares."""
+    """Consume the text up to the section's end. Add it as reasoning or content, as the section's header declares."""
     state = output.state
     weak, after_weak = section.weak_start
     markers = get_marker_set(
@@ -56,13 +54,13 @@ def _is_one_word(text: str) -> bool:
 
 
 def _ends(section: OpaqueSection, source: StreamBuffer) -> Reader[bool]:
-    """Return whether the next text can come after the end of the section. Nothing is consumed."""
+    """Return whether the section can end before the next text. Nothing is consumed."""
     char, following = yield from source.peek_after_space(get_marker_set(*section.ends, *section.before))
     return bool(following) or not char
 
 
 def read_echoed_result(closing: str, openers: MarkerSet, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
-    """Consume an echoed tool result and add it as content, up to a line that begins with ``closing``."""
+    """Consume an echoed tool result, up to a line that begins with ``closing``, and add it as content."""
     markers = get_marker_set(closing, *openers.literals)
     while True:
         plain, marker = source.scan(markers)
@@ -83,7 +81,7 @@ def read_echoed_result(closing: str, openers: MarkerSet, source: StreamBuffer, o
 
 
 def discard_rest(openers: MarkerSet, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
-    """Consume the rest of the text and add it as markup, because the model continues in another role."""
+    """Consume the rest of the text, a turn that the model invents for another role, and add it as markup."""
     while True:
         plain, marker = source.scan(openers)
         if plain or marker:

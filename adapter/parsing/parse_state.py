@@ -1,4 +1,4 @@
-"""`ParseState`: the current position in the text, and the state that determines how the rest is parsed."""
+"""`ParseState`: the position in the text, and the state that determines how the rest is parsed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adapter.parsing.wrapper_tags import announces_calls
 
 
 class Mode(Enum):
-    """The kind of the next text. The segmenter sets it while it waits for text."""
+    """The kind of the text that comes next. The segmenter sets it while it waits for text."""
 
     UNDECIDED = "at a marker, or before the first word"
     IN_CONTENT = "content, up to the next marker"
@@ -39,8 +39,10 @@ NOTHING, CONTENT, REASONING, CALL = LastKind.NOTHING, LastKind.CONTENT, LastKind
 
 class HeldCalls(NamedTuple):
     """Buffered calls as events, and the text that replaces them if they are rejected. ``start`` is the offset of
-    ``raw``. ``leads``: whether they begin the answer, so that a comment may follow on the same line. ``is_own``:
-    whether they are written as the expected format requires, so that the comment may be on the next line.
+    ``raw``.
+
+    ``leads``: whether they begin the answer, so that a comment may follow on the same line. ``is_own``: whether they
+    are in the expected format, so that a comment may also follow on the next line.
     """
 
     events: list[Event]
@@ -52,35 +54,35 @@ class HeldCalls(NamedTuple):
 
 
 MARKUP_LIMIT = 2000
-"""Number of characters of content that are searched for the opening tag that matches a closing tag."""
+"""Number of characters before a closing tag that are searched for its opening tag."""
 
 _OPEN_ELEMENT = re.compile(r"^<(?P<name>[\w.:-]+)>\s*(?:<(?P<child>[\w.:-]+)>[^<]*</(?P=child)>\s*)*\Z", re.MULTILINE)
 
 
 @dataclass(slots=True)
 class ParseState:
-    """State that the segmenter, which classifies text, shares with the event buffer, which records it."""
+    """The state that the segmenter, which classifies text, shares with the event buffer, which records it."""
 
     mode: Mode = UNDECIDED
     last: LastKind = NOTHING
     line: MarkdownContext = field(default_factory=MarkdownContext)
     space: list[str] = field(default_factory=list)
-    """Buffered whitespace, and then wrapper tags. The whitespace is content only if more content follows, and the tags
-    are content only if no call follows."""
+    """Buffered whitespace, and wrapper tags after it. Whitespace is content only if content follows; tags, if no call
+    follows."""
     open_tags: set[str] = field(default_factory=set)
     """Names of the open wrapper tags around calls, in lower case."""
     is_quoting: bool = False
-    """True if an opening marker after the last call was only quoted, so that closing markers are also content."""
+    """True if an opening marker after the last call was only quoted, so that its closing marker is also content."""
     recent_markup: list[str] = field(default_factory=list)
-    """The pieces of content since the last call, beginning with the first ``<``."""
+    """The content since the last call, in pieces, from the first ``<`` on."""
     held: list[HeldCalls] = field(default_factory=list)
-    """Calls that are accepted only if nothing but calls follows up to the end, unless they lead the answer."""
+    """Calls that are accepted if only calls follow, or if they begin the answer."""
     has_leading_calls: bool = False
-    """True if the answer began with calls without markers, and text followed."""
+    """True if the answer began with calls without markers and text followed."""
     has_calls: bool = False
     has_reasoning: bool = False
     answer_close: str = ""
-    """The closing marker of the open answer tags, in lower case."""
+    """The closing marker of the open answer tag, in lower case."""
     progress: CallProgress | None = None
     """The progress of the call whose body is being parsed, or None."""
 
@@ -94,7 +96,7 @@ class ParseState:
         self.has_reasoning, self.line = True, MarkdownContext(has_fences=has_fences)
 
     def leave_reasoning(self) -> None:
-        """Leave reasoning or a section. If a call came before it, `last` remains `CALL`."""
+        """Leave reasoning or a section. After a call, `last` remains `CALL`."""
         self.last, self.line = (CALL if self.last is CALL else REASONING), MarkdownContext()
 
     def enter_after_call(self) -> None:
@@ -111,11 +113,10 @@ class ParseState:
 
     @property
     def is_in_element(self) -> bool:
-        """True directly after the opening tag of an element that does not wrap calls, or after children of such an
-        element."""
+        """True directly after the opening tag of an element that does not wrap calls, or after its children."""
         opened = _OPEN_ELEMENT.search("".join(self.recent_markup)[-MARKUP_LIMIT:])
         return opened is not None and (opened["child"] is not None or not announces_calls(opened["name"]))
 
     def has_opened(self, closing_tag: str) -> bool:
-        """Return whether the recent content has an opening tag for ``closing_tag``, which must be in lower case."""
+        """Return whether recent content has an opening tag for ``closing_tag``, which must be in lower case."""
         return f"<{closing_tag[2:-1]}" in "".join(self.recent_markup)[-MARKUP_LIMIT:].lower()

@@ -22,22 +22,20 @@ class Parser:
     """Converts text that arrives in chunks to events.
 
     Args:
-        format: The expected format, by name, as the path of a format file (``.toml``), or as returned by
-            `adapter.derive`; None accepts every format. With an expected format, calls in other formats' markers are
-            also parsed, unless the policy is ``strict``.
-        tools: The callable tools. The names and arguments of calls are matched to their definitions.
-        generation_prompt: The chat template's text before the output, which may have opened reasoning; None if unknown.
-            If it is unknown and the format always opens reasoning in the prompt, the output is assumed to begin in
-            reasoning, until an answer ends without closing it.
-        turn: Any string that distinguishes this turn from the other turns of the conversation, so that call ids differ.
+        format: The expected format: its name, the path of a format file (``.toml``), or the result of `adapter.derive`.
+            None accepts every format. Calls in other formats' markers are also parsed, unless the policy is ``strict``.
+        tools: The callable tools. Names and arguments of calls are matched to their definitions.
+        generation_prompt: The end of the prompt, which the chat template writes before the output and which may open
+            reasoning; None if unknown. If it is unknown and the format always opens reasoning there, the output is
+            assumed to begin in reasoning, until an answer ends without closing it.
+        turn: Any string that distinguishes this turn from others in the conversation, so that call ids differ.
         policy: Rules for how a call must be written and where it may appear: ``strict``, ``safe``, ``lenient``, or a
             `ParsePolicy`.
-        stream_arguments: Whether to also emit each call's arguments as `ToolCallDelta` events: while the model writes
-            them if possible, and otherwise before the call. A call whose arguments needed a repair after that is
-            invalid.
+        stream_arguments: Whether to also emit each call's arguments as `ToolCallDelta` events, while the model writes
+            them if possible, otherwise before the call. A call whose arguments need a repair after that is invalid.
 
-    `feed` and `close` never raise an error because of the text. The events do not depend on how the text was split,
-    apart from the split of adjacent deltas. Raises UsageError for an unknown format, for text after `close`, and for an
+    `feed` and `close` never raise an error because of the text. Apart from the split of adjacent deltas, the events do
+    not depend on how the text was split. Raises UsageError for an unknown format, for text after `close`, and for an
     argument of `feed` that is not a str.
     """
 
@@ -79,8 +77,7 @@ class Parser:
     def close(self, finish_reason: str | None = None) -> list[Event]:
         """Return the last events.
 
-        ``finish_reason``: the reason that the server reported. A call that was cut off by a length limit is not
-        accepted.
+        ``finish_reason``: the server's reason. A call that was cut off by a length limit is not accepted.
         """
         if self._is_closed:
             return []
@@ -100,7 +97,7 @@ def parse(
 ) -> Turn:
     """Parse one complete answer. For the arguments and guarantees, see `Parser`.
 
-    `Turn.rejected` also contains text that looks like a call but is not in any known format.
+    `Turn.rejected` also contains text that looks like a call in no known format.
     """
     tool_set = tools if isinstance(tools, ToolSet) else ToolSet(tools or ())
     parser = Parser(format, tool_set, generation_prompt=generation_prompt, turn=turn, policy=policy)
@@ -126,8 +123,7 @@ def _explain_type_error(value: object) -> str:
 
 
 def _starts_in_reasoning(generation_prompt: str | None, formats: tuple[Format, ...]) -> bool:
-    """Return whether the output begins inside reasoning. The prompt decides if it is known, and otherwise the
-    format."""
+    """Return whether the output begins inside reasoning, according to the prompt or, if it is unknown, the format."""
     if generation_prompt is None:
         return len(formats) == 1 and formats[0].starts_in_reasoning
     prompt = generation_prompt.lower()

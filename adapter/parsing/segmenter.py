@@ -1,13 +1,13 @@
 """Split a model's text into answer, reasoning and calls, with one state machine for every format.
 
-The state machine is a generator that reads a `StreamBuffer`, updates a `ParseState` and fills an `EventBuffer`. The
-tables of the formats contribute markers and body parsers. The state machine decides where a call may appear:
+The state machine is a generator that reads a `StreamBuffer`, updates a `ParseState` and fills an `EventBuffer`. Formats
+contribute markers and body parsers. The state machine decides where a call may appear:
 
-- at a format's marker, unless inline code or a code fence quotes the marker;
-- as bare or fenced JSON at the start of a line, if nothing but calls follows up to the end of the message. The JSON is
-  buffered until then, and becomes text if anything else follows, unless it is bare and begins the answer;
-- in reasoning, only if no answer follows, the call begins a line or is at the end of the reasoning, and the tool only
-  reads (Qwen3.5 forgets ``</think>`` before a call).
+- at a format's marker, unless inline code or a code fence quotes it;
+- as bare or fenced JSON at the start of a line, if only calls follow. The JSON is buffered until the end of the
+  message, and becomes text if anything else follows, unless it is bare and begins the answer;
+- in reasoning, if no answer follows, the tool only reads, and the call begins a line or ends the reasoning (Qwen3.5
+  forgets ``</think>`` before a call).
 """
 
 from __future__ import annotations
@@ -48,24 +48,23 @@ from adapter.tools.decoded_json_calls import Normalizer
 from adapter.tools.tool_set import ToolSet
 
 MAX_PIECE = 1 << 17
-"""Maximum number of characters processed at once. Some steps scan all buffered text (for example, `json` counts the
-lines before an error), so longer text is split to keep the total cost linear."""
+"""Maximum number of characters processed at once. Some steps scan all buffered text (`json` counts the lines before an
+error), so longer text is split to keep the total time linear."""
 
 _BEGINS_MARKERLESS = re.compile(
     r"\s*+(?:\Z|[\w.-]*+[:\[=(>\"']|[\w.-]++\s*+(?:[<{]|\Z)|analysis[^a-z\s]|assistant[cf]|\w++ t(?:\Z|o(?:\Z|=)))"
 )
-"""Matches the start of an answer whose opening markers were stripped. It is a word and a colon, bracket, equals sign or
-tag (or a prefix of these), or the words of Harmony's headers."""
+"""Matches the start of an answer whose opening markers were stripped: a word before a colon, bracket, equals sign or
+tag (or a prefix of this), or the words of Harmony's headers."""
 
 
 class Segmenter:
-    """Converts text to events. No text causes an exception, and the time is linear in the length of the text.
+    """Converts text to events. No text causes an exception, and the time is linear in the text's length.
 
     Args:
         normalize: Matches a decoded call to the session's tools.
         id_seed: String that makes the call ids of this turn differ from other turns' ids.
-        assumes_reasoning: Whether the text begins in reasoning by the format's default, rather than because the prompt
-            opened it.
+        assumes_reasoning: Whether the text begins in reasoning only by the format's default, not because of the prompt.
         accepts_drafts: Whether to accept calls at the end of unclosed reasoning.
         stream_arguments: Whether to emit a call's arguments while the model writes them.
         fallback: Formats whose calls are also parsed, at their own markers.
@@ -135,14 +134,14 @@ class Segmenter:
         return self._drain_events()
 
     def _resume(self, piece: str) -> list[Event]:
-        """Return the events that are completed by ``piece``, which was just added to the buffer."""
+        """Return the events that ``piece``, the text just added to the buffer, completes."""
         next(self._machine)
         if self._state.progress is not None:
             self._output.events += self._state.progress.report_from(piece)
         return self._drain_events()
 
     def _wait(self, mode: Mode) -> Reader[None]:
-        """Wait for more text. ``mode`` is the kind of the text up to the next marker."""
+        """Wait for more text, which has the kind ``mode`` up to the next marker."""
         self._state.mode = mode
         yield
         self._state.mode = UNDECIDED
@@ -211,8 +210,7 @@ class Segmenter:
             yield from self._handle_part(kind, marker)
 
     def _find_quote_reason(self, kind: str) -> str:
-        """Return the reason why the current marker is only quoted, as a key of `REJECTION_REASONS`, or an empty
-        string."""
+        """Return why the current marker is only quoted, as a key of `REJECTION_REASONS`, or "" if it counts."""
         line, is_opener = self._state.line, kind in self._tables.openers
         reason = line.find_quote_reason_after("\n") if kind[0] == "\n" else line.quote_reason
         if is_opener and not reason and self._state.is_in_element and names_tool(kind, self._source.tools):
@@ -220,8 +218,7 @@ class Segmenter:
         return "" if reason == "quotation" and not is_opener else reason
 
     def _handle_part(self, kind: str, marker: str) -> Reader[None]:
-        """Handle a marker that may begin or end reasoning, an answer or a turn. If it does neither here, the marker is
-        text."""
+        """Handle a marker that may begin or end reasoning, an answer or a turn. Otherwise, it is text."""
         state, output, tables = self._state, self._output, self._tables
         if kind in tables.reasoning and (
             state.line.is_blank or state.has_calls or (yield from self._source.begins_block())
@@ -265,8 +262,8 @@ class Segmenter:
             output.add_text(marker)
 
     def _begins_answer(self, tag: str) -> bool:
-        """Return whether ``tag`` begins the answer: it follows reasoning or, if it is a control token, is at the
-        start."""
+        """Return whether ``tag`` begins the answer: it follows reasoning or, if it is a control token, begins the
+        text."""
         state = self._state
         return not state.answer_close and (state.last is REASONING or (state.last is NOTHING and is_token(tag)))
 
@@ -318,11 +315,11 @@ class Segmenter:
         output.end_section()
 
     def _read_draft(self, opener: str) -> Reader[str | None]:
-        """Parse a call in reasoning. It counts only if no answer follows, and the call begins a line or ends the
+        """Parse a call in reasoning. It counts only if no answer follows and the call begins a line or ends the
         reasoning.
 
-        Return the marker that closes the reasoning, or an empty string at the end of the text. Return None if nothing
-        has opened or closes the reasoning, so that all text is content and the call remains to be parsed.
+        Return the marker that closes the reasoning, or "" at the end of the text. Return None if no marker opened or
+        closes the reasoning: then all text is content, and the call remains to be parsed.
         """
         held = [opener]
         allow_text = self._state.line.is_blank and self._is_opened
@@ -418,7 +415,7 @@ class Segmenter:
             self._output.add_empty(events, keeps_space=opener.keeps_space)
 
     def _read_first(self) -> Reader[None]:
-        """Parse a call without its opening marker, or JSON, at the start of an answer or after reasoning."""
+        """Parse a call without its opening marker at the start of an answer or after reasoning."""
         yield from self._read_markerless()
         space = self._state.space
         char = yield from self._source.skip_space(space)
@@ -427,7 +424,7 @@ class Segmenter:
             yield from self._read_line_start()
 
     def _begins_words(self) -> Reader[bool]:
-        """Return whether words that announce a call may begin here, at the start of an answer."""
+        """Return whether the answer may begin with words that announce a call."""
         source, start = self._source, self._tables.text_markers.weak[LINE_START]
         while not start.accepts(source.text, source.position):
             if source.final or not start.may_accept(source.text, source.position):
@@ -436,7 +433,7 @@ class Segmenter:
         return True
 
     def _read_line_start(self) -> Reader[None]:
-        """Parse a call without a marker at the start of a line or an answer: JSON, in tags, or announced by words."""
+        """Parse a call without a marker at the start of a line or answer: in JSON, in tags, or announced by words."""
         source = self._source
         yield from source.wait_for_character()
         start, char = source.offset, source.text[source.position : source.position + 1]
@@ -448,7 +445,7 @@ class Segmenter:
             yield from self._unmarked.read_worded()
 
     def _read_markerless(self) -> Reader[None]:
-        """Parse a call or a header whose markers were stripped by the server."""
+        """Parse a call or header whose markers the server stripped."""
         source, has_call = self._source, bool(self._tables.markerless_readers)
         while has_call and _BEGINS_MARKERLESS.match(source.text, source.position):
             start = source.offset
@@ -472,7 +469,9 @@ class Segmenter:
         streams = self._streams_arguments and is_marked and not state.held  # buffered calls come first
         space = "".join(state.space)
         streams = streams and "<" not in space  # and so do wrapper tags
-        streams = streams and (state.line.is_blank or not space or state.line.ends_sentence)  # or it may be a mention
+        streams = streams and (
+            state.line.is_blank or not space or state.line.ends_sentence
+        )  # otherwise, prose may only mention the call
         progress = CallProgress(source, self._call_events, marker, start, is_own=is_own, streams_arguments=streams)
         state.enter_call(progress)
         result = yield from read(source, consumed)

@@ -1,9 +1,8 @@
 """A buffer for text that arrives in chunks, with methods that consume the text.
 
-A reader is a generator that consumes text from a `StreamBuffer`, and yields when it needs more. It is resumed when more
-text has arrived, or when the text has ended (``source.final``). A reader waits as long as the last characters may
-become a marker. Every decision therefore depends only on the text and never on the chunks. Each character is examined a
-bounded number of times.
+A reader is a generator that consumes text from a `StreamBuffer`. It yields when it needs more text, and is resumed when
+text has arrived or has ended (``source.final``). It waits while the last characters may become a marker. Every decision
+therefore depends only on the text, never on the chunks. Each character is examined a bounded number of times.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ Reader: TypeAlias = Generator[None, None, T]
 """A generator that yields when it needs more text, and returns its result."""
 
 SPACE = " \t\r\n\f\v\ufeff\u200b\u200c\u200d\u2060"
-"""Whitespace between tokens, including the invisible characters that some models emit."""
+"""Whitespace between tokens, including invisible characters that some models emit."""
 
 NAME_LIMIT = 200
-"""Maximum length of a name, including the text around it. Longer text is prose that contains a stray marker."""
+"""Maximum length of a name, including the text around it. Anything longer is prose after a stray marker."""
 
 HEAD_LIMIT = 300
-"""Maximum number of characters of a call before its arguments, if they include an id or other text in addition to the
-name."""
+"""Maximum number of characters before a call's arguments, in formats that write more than the name there, such as an
+id."""
 
 _spaces = re.compile(f"[{SPACE}]+")
 
@@ -34,8 +33,8 @@ _spaces = re.compile(f"[{SPACE}]+")
 class ValueSink:
     """Collects a long value in ``consumed``.
 
-    While the parser of the value waits, a chunk whose start does not match ``stop_pattern`` cannot change the parser's
-    state. Such a chunk may be added without resuming the parser.
+    While the value's parser waits, a chunk that does not match ``stop_pattern`` at its start cannot change the parser's
+    state, so it is added without resuming the parser.
     """
 
     __slots__ = ("_start", "consumed", "stop_pattern")
@@ -51,7 +50,7 @@ class ValueSink:
             self._start += 1
 
     def wait(self, source: StreamBuffer) -> Reader[None]:
-        """Wait for text that may end the value. Until it arrives, chunks are added to the sink without resuming the
+        """Wait for text that may end the value. Until then, chunks are added to the sink without resuming the
         parser."""
         if source.is_empty:
             source.sink = self
@@ -60,7 +59,7 @@ class ValueSink:
 
 
 class StreamBuffer:
-    """Text that was received but not yet consumed. ``finish_reason`` is known once the text is complete (``final``)."""
+    """Text received but not yet consumed. ``finish_reason`` is set when the text is complete (``final``)."""
 
     __slots__ = ("_before", "_searched", "final", "finish_reason", "position", "sink", "text")
 
@@ -69,26 +68,26 @@ class StreamBuffer:
         self.position = 0
         self.final = final
         self.finish_reason = finish_reason
-        self._before = 0  # characters that came before ``text``
+        self._before = 0  # number of characters before ``text``
         self._searched: dict[MarkerSet, tuple[int, int]] = {}  # ranges without any marker, found by `search`
         self.sink: ValueSink | None = None
 
     @property
     def offset(self) -> int:
-        """The offset of the next character in the text, which equals the number of characters consumed."""
+        """The offset of the next character, which equals the number of characters consumed."""
         return self._before + self.position
 
     @property
     def end(self) -> int:
-        """The number of characters received since the start of the text."""
+        """The number of characters received."""
         return self._before + len(self.text)
 
     def find_last_span(self, length: int) -> tuple[int, int]:
-        """Return the offsets of the start and the end of the last ``length`` characters that were consumed."""
+        """Return the start and end offsets of the last ``length`` characters consumed."""
         return self.offset - length, self.offset
 
     def get_since(self, offset: int) -> str:
-        """Return the text from ``offset`` on, which must still be in the buffer."""
+        """Return the buffered text from ``offset`` on."""
         return self.text[max(0, offset - self._before) :]
 
     def feed(self, piece: str) -> None:
@@ -117,7 +116,7 @@ class StreamBuffer:
         return rest
 
     def scan(self, markers: MarkerSet) -> tuple[str, str]:
-        """Consume and return the text up to the next marker, and the marker; "" if no marker is available."""
+        """Consume and return the text before the next marker, and the marker, or "" if none is in the buffer."""
         marker = markers.search(self.text, self.position)
         start = self.position
         if marker is not None and (
@@ -133,8 +132,8 @@ class StreamBuffer:
     def search(self, markers: MarkerSet, end: int) -> MarkerSpan | None:
         """Return the next marker that ends at ``end`` or earlier, or None. Nothing is consumed.
 
-        Ranges that were already searched are remembered, so that a series of opening markers does not search all
-        following text repeatedly.
+        Searched ranges are remembered, so that a series of opening markers does not search the text after them
+        repeatedly.
         """
         here = self.offset
         begin, clear = self._searched.get(markers, (here, here))
@@ -167,8 +166,8 @@ class StreamBuffer:
         return self.finish_reason in ("length", "incomplete", "content_filter", "error", "cancelled")
 
     def read_until(self, markers: MarkerSet, consumed: list[str]) -> Reader[str]:
-        """Consume text up to and including the next marker. Add only the text before the marker to ``consumed``, and
-        return the marker. At the end of the text, return an empty string."""
+        """Consume text up to and including the next marker, and return the marker, or "" at the end of the text. Only
+        the text before the marker is added to ``consumed``."""
         sink = ValueSink(consumed, markers.stop_pattern)
         while True:
             plain, marker = self.scan(markers)
@@ -186,15 +185,15 @@ class StreamBuffer:
         return "".join(value), marker
 
     def skip_to(self, markers: MarkerSet, consumed: list[str]) -> Reader[str]:
-        """Consume text up to the next marker, and add it to ``consumed``. Return the marker, which is not consumed, or
-        an empty string at the end of the text."""
+        """Consume the text before the next marker into ``consumed``. Return the marker without consuming it, or "" at
+        the end of the text."""
         marker = yield from self.read_until(markers, consumed)
         self.push_back(marker)
         return marker
 
     def skip_space(self, consumed: list[str]) -> Reader[str]:
-        """Consume whitespace, and add it to ``consumed``. Return the next character, which is not consumed, or an empty
-        string at the end of the text."""
+        """Consume whitespace into ``consumed``. Return the next character without consuming it, or "" at the end of the
+        text."""
         while True:
             match = _spaces.match(self.text, self.position)
             if match is not None:
@@ -212,13 +211,13 @@ class StreamBuffer:
             yield
 
     def begins_block(self) -> Reader[bool]:
-        """Return whether a line break or a tag, rather than a sentence, follows the marker that was just consumed."""
+        """Return whether a line break or tag, rather than a sentence, follows the marker that was just consumed."""
         yield from self.wait_for_character()
         return not self.is_empty and self.text[self.position] in "\r\n<"
 
     def consume_marker(self, markers: MarkerSet, consumed: list[str] | None = None) -> Reader[str]:
-        """Consume and return the marker at the current position, and add it to ``consumed`` if that is a list. If there
-        is none, return an empty string."""
+        """Consume and return the marker at the current position, or return "". Add it to ``consumed`` if that is a
+        list."""
         while True:
             marker = markers.match(self.text, self.position)
             if marker is not None and not self.may_continue(marker, markers):
@@ -232,8 +231,8 @@ class StreamBuffer:
             yield
 
     def peek_after_space(self, markers: MarkerSet) -> Reader[tuple[str, str]]:
-        """Return the next character after any whitespace, and the marker that begins there, each "" if missing. Nothing
-        is consumed."""
+        """Return the first character after any whitespace, and the marker that begins there ("" if missing). Nothing is
+        consumed."""
         ahead: list[str] = []
         char = yield from self.skip_space(ahead)
         marker = yield from self.consume_marker(markers, ahead)
@@ -241,21 +240,20 @@ class StreamBuffer:
         return char, marker
 
     def is_next(self, markers: MarkerSet) -> Reader[bool]:
-        """Return whether the text continues with one of ``markers``. Nothing is consumed."""
+        """Return whether one of ``markers`` comes next. Nothing is consumed."""
         marker = yield from self.consume_marker(markers)
         self.push_back(marker)
         return bool(marker)
 
     def give_back(self, consumed: list[str], start: int) -> list[str]:
-        """Put back all text that was added to ``consumed`` from the index ``start`` on. Return it, for
-        `consume_again`."""
+        """Put back the text in ``consumed`` from the index ``start`` on. Return it, for `consume_again`."""
         taken = consumed[start:]
         del consumed[start:]
         self.push_back("".join(taken))
         return taken
 
     def consume_again(self, consumed: list[str], taken: list[str]) -> None:
-        """Undo `give_back` by consuming the text ``taken`` again."""
+        """Undo `give_back`: consume ``taken`` again."""
         consumed.extend(taken)
         self.position += sum(map(len, taken))
 
@@ -264,8 +262,7 @@ class StreamBuffer:
     ) -> Reader[re.Match[str] | None]:
         """Return the match of ``pattern`` in the next ``limit`` characters, or None. Nothing is consumed.
 
-        Waits for more text while ``may_continue`` returns a true value, which means that the text so far may be the
-        start of a match.
+        Wait for more text while ``may_continue``, called with the text so far, returns a true value.
         """
         while True:
             ahead = self.text[self.position : self.position + limit]
@@ -275,27 +272,28 @@ class StreamBuffer:
             yield
 
     def consume_match(self, match: re.Match[str], consumed: list[str]) -> None:
-        """Consume the text of a match that `peek_match` returned."""
+        """Consume the text of a match from `peek_match`."""
         consumed.append(match.group())
         self.position += len(match.group())
 
     def is_cut_within(self, literal: str) -> bool:
-        """Return whether the text has ended, and its rest is empty or the start of ``literal``."""
+        """Return whether the text has ended, and the unconsumed text is empty or the start of ``literal``."""
         rest = self.text[self.position : self.position + len(literal) + 1]
         return self.final and literal.lower().startswith(rest.lower())
 
     def consume_cut_marker(self, literal: str, consumed: list[str]) -> bool:
-        """If the text ends within ``literal``, consume that part and add it to ``consumed``. Return whether it does."""
+        """If the text ends within ``literal``, consume the part of it into ``consumed`` and return True. Otherwise,
+        return False."""
         is_cut = not self.is_empty and self.is_cut_within(literal)
         if is_cut:
             consumed.append(self.consume_rest())
         return is_cut
 
     def consume_cut_tags(self, limit: int, consumed: list[str]) -> bool:
-        """If the text begins with a tag here and ends within ``limit`` characters, consume the rest and add it to
-        ``consumed``. Return whether it does.
+        """If text that was cut off continues with a tag and ends within ``limit`` characters, consume it into
+        ``consumed`` and return True. Otherwise, return False.
 
-        The rest may be a call in other tags, which cannot be parsed inside the current tags.
+        Such text may be a call in other tags, which cannot be parsed inside the current tags.
         """
         rest = self.text[self.position : self.position + limit + 1]
         is_cut = self.was_cut and rest.startswith("<") and len(rest) <= limit
@@ -303,8 +301,7 @@ class StreamBuffer:
         return is_cut
 
     def consume_until(self, stop: str, limit: int, consumed: list[str]) -> Reader[str | None]:
-        """Consume text up to and including the string ``stop``, and add it to ``consumed``. Return the text without
-        ``stop``.
+        """Consume text up to and including the string ``stop`` into ``consumed``. Return the text before ``stop``.
 
         If ``stop`` does not occur within ``limit`` characters, or the text ends first, consume nothing and return None.
         """
@@ -320,7 +317,7 @@ class StreamBuffer:
             yield
 
     def peek_marker(self, markers: MarkerSet, limit: int) -> Reader[str]:
-        """Return the marker that begins within ``limit`` characters, or an empty string. Nothing is consumed."""
+        """Return the next marker if it begins within ``limit`` characters, or "". Nothing is consumed."""
         while True:
             marker = self.search(markers, self.position + limit + markers.longest)
             if marker is not None:

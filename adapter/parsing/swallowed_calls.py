@@ -1,8 +1,8 @@
 """Find an intact call in the text that a damaged call swallowed.
 
-A body reader that misses a call's end may consume later calls. The text is then parsed again from the next intact call
-on. An intact call *inside an argument* of the damaged call is data. It is recognized by the text before it, which
-begins or quotes a value, or by a second closing tag after it.
+A body parser that misses the end of its call may consume later calls. The text is then parsed again from the next
+intact call on. An intact call *inside an argument* of the damaged call is data. It is recognized by the text before it,
+which begins or quotes a value, or by a second closing tag after it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from adapter.parsing.marker_tables import MarkerTables
 from adapter.parsing.stream_buffer import SPACE, Reader
 
 MAX_MARKERS = 64
-"""Maximum number of opening markers that are tried in one damaged call. Some formats have one before each argument."""
+"""Maximum number of opening markers that are tried in one damaged call. Some formats write one before each argument."""
 
 TEXT_LIMIT = 400
 """Maximum number of characters of prose between a damaged call and the next call."""
@@ -27,14 +27,14 @@ _PROSE = re.compile(r"\s*+[^\W\d_][^<>{}\[\]()=|`\"\\]*+")
 _LAST_TOKEN = re.compile(r"(?:<[^<>]*>|```|\S)\s*\Z")
 _ENDS_IN_TAG = re.compile(r"<[/|][^<>]*>\s*\Z|<[^<>]*\|>\s*\Z")
 _INTACT = frozenset({"missing-open-tag"})
-"""Repairs that an intact call may have, because a section's later calls are parsed here without their section."""
+"""Repairs that an intact call may have: a later call of a section is parsed here without its section."""
 
 
 def give_back_next_call(
     source: BodySource, tables: MarkerTables, marker: str, raw: str, result: BodyResult
 ) -> Reader[tuple[str, BodyResult]]:
-    """``raw`` is the call after ``marker``. If it contains an intact call, put back the text from there on, and return
-    the damaged call's text and error. Otherwise, return ``raw`` and ``result``."""
+    """Return ``raw``, the call after ``marker``, and ``result``. If ``raw`` swallowed an intact call, put the text back
+    from there on, and return only the damaged call's text and error."""
     is_damaged = result.error is not None if not result.calls else not UNCERTAIN_ENDS.isdisjoint(result.fixes)
     if source.was_cut or source.reread_characters > MAX_GIVEN_BACK or not (is_damaged or result.error):
         return raw, result
@@ -49,8 +49,8 @@ def give_back_next_call(
 
 
 def _find_text_before(tables: MarkerTables, damaged: str) -> int:
-    """Return the start of the prose at the end of ``damaged``, after a closing marker or a blank line. If there is
-    none, return its length."""
+    """Return the start of the prose at the end of ``damaged``, after a closing marker or blank line, or else its
+    length."""
     tail, after_closer = damaged[-TEXT_LIMIT:], 0
     closers = get_marker_set(*tables.stray_closers, *tables.fallback_closers)
     while (found := closers.search(tail, after_closer)) is not None:
@@ -65,7 +65,7 @@ def _find_intact_call(
     source: BodySource, tables: MarkerTables, raw: str, end: int, error: str | None
 ) -> Reader[int | None]:
     """Return the offset of the first call in ``raw`` after ``end`` that needs no repair and is not part of a value, or
-    else of an opening marker at the end of ``raw``.
+    of an opening marker that ends ``raw``. Return None if there is neither.
 
     ``error``: the error of the damaged call. If it is `CUT_OFF`, ``raw`` ends within a string, in which a closing
     marker is data.
@@ -95,8 +95,8 @@ def _find_intact_call(
 
 
 def _is_in_argument(source: BodySource, tables: MarkerTables, raw: str, end: int, closing: str) -> Reader[bool]:
-    """Return whether the intact call that ends at ``end`` is data: after this call and further intact calls, there is
-    another ``closing`` tag, or the damaged call's closing tag."""
+    """Return whether the intact call that ends at ``end`` is data. If so, a second ``closing`` tag, or the damaged
+    call's closing tag, follows this call and any further intact calls."""
     while (following := tables.opening_markers.search(raw, end)) is not None and closing not in raw[end : following[1]]:
         kind = raw[slice(*following)].lower()
         length = yield from _measure_intact_call(source, tables.openers[kind], raw, *following)
@@ -110,7 +110,7 @@ def _is_in_argument(source: BodySource, tables: MarkerTables, raw: str, end: int
 def _measure_intact_call(source: BodySource, opener: CallOpener, raw: str, begin: int, end: int) -> Reader[int | None]:
     """Return the end of the call whose opening marker is ``raw[begin:end]``, or None if it is not intact.
 
-    The call may end in the text after ``raw``. The position in ``source`` does not change.
+    The call may extend into the text after ``raw``. The position in ``source`` does not change.
     """
     copy = BodySource(source.tools, source.openers, None, raw[end:])
     copy.expected_format, copy.tool_call_body = source.expected_format, source.tool_call_body

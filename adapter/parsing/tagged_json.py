@@ -1,7 +1,7 @@
 """Parse calls written as JSON between markers.
 
-The parser tracks quotes to find the end of the JSON, so a stray quote can hide all later markers. If no end is found,
-the body ends at the first marker at which it can be parsed.
+The parser tracks quotes to find the end of the JSON, so a stray quote can hide all later markers. In that case, the
+body ends at the first marker at which it can be parsed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.tool_set import ToolSet
 
 RUBBISH_LIMIT = 40
-"""Maximum number of characters between the JSON and the closing marker, on one line. Longer text is prose."""
+"""Maximum number of characters between the JSON and the closing marker, on one line. Anything longer is prose."""
 
 _SPACE = re.compile(r"\s*")
 _TRAILING = ",;}]`"  # characters that models write after a value, inside the tag
@@ -47,15 +47,15 @@ _MISSPELT_CLOSE = re.compile(r"<[/|\\]{0,2}[a-z_ |]*(?:tool|call)[a-z_ |]*>", re
 
 @lru_cache(maxsize=256)
 def _compile_next_call(opening: str, closing: str) -> re.Pattern[str]:
-    """Return a pattern for the end of a call and the start of the next call."""
+    """Return a pattern for the end of a call and the start of the next one."""
     opener = re.escape(opening)
     return re.compile(rf"(?:{re.escape(closing)}|\n)\s*{opener}|{opener}\s*+[{{\[]", re.IGNORECASE)
 
 
 @lru_cache(maxsize=256)
 def _compile_rubbish(closing: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return two patterns for meaningless text on the line before ``closing``: one for all of it with ``closing``, and
-    one for its start."""
+    """Return two patterns: one for meaningless text on a line and ``closing`` after it, one for the start of such
+    text."""
     rubbish = rf"[^\n{{\[{re.escape(closing[0])}]{{1,{RUBBISH_LIMIT}}}+"
     begun = "".join(f"(?:{re.escape(char)}" for char in closing[:-1]) + ")?" * (len(closing) - 1)
     return re.compile(rubbish + re.escape(closing), re.IGNORECASE), re.compile(rubbish + begun, re.IGNORECASE)
@@ -66,7 +66,7 @@ class TaggedJson:
 
     Args:
         arguments_key: The format's key for the arguments.
-        name: The tool, if the marker names it. The JSON is then only the arguments.
+        name: The tool, if the marker names it. The JSON then holds only the arguments.
         may_list: Whether the format allows several calls between one pair of markers.
         reshape: Function that converts a value from the format's structure to ``{"name": …, "arguments": …}``.
     """
@@ -105,9 +105,9 @@ class TaggedJson:
         return salvage_calls(body, result.error, self.arguments_key, source.tools, self._reshape)
 
     def _read_complete(self, source: BodySource, consumed: list[str]) -> BodyResult | None:
-        """Parse one valid value and the closing marker, the usual case.
+        """Parse one valid value and the closing marker, as in most calls.
 
-        If they have not arrived, or the value is not a call, consume nothing and return None.
+        If they have not fully arrived or are not a call, consume nothing and return None.
         """
         value = decode_strict(source.text, source.position, before=self.closing)
         if value is None:
@@ -154,10 +154,9 @@ class TaggedJson:
         return self._fall_back(source, consumed, start)
 
     def _consume_values(self, source: StreamBuffer, consumed: list[str]) -> Reader[tuple[bool, str]]:
-        """Consume values while tracking quotes. Return whether they are complete and valid, and the marker that ended
-        them.
+        """Consume values while tracking quotes. Return whether they are complete and valid, and the marker after them.
 
-        Return (False, "") if the text ended, or if stray quotes or brackets prevented the search from finding the end.
+        Return (False, "") if the text ended, or if stray quotes or brackets hid the end.
         """
         while True:
             start = len(consumed)
@@ -171,13 +170,13 @@ class TaggedJson:
                 return False, ""
             after = yield from self._consume_end(source, consumed)
             if consumed[start] == '"' and not after and not source.is_empty:
-                return False, ""  # a member of an object without its opening bracket
+                return False, ""  # a key of an object that lacks its opening bracket
             if after is not None:
                 return True, after
 
     def _consume_end(self, source: StreamBuffer, consumed: list[str]) -> Reader[str | None]:
-        """Consume and return the marker after a valid value. Return an empty string if the call ends without a marker,
-        and None if another value follows."""
+        """Consume and return the marker after a valid value. Return "" if the call ends without a marker, None if
+        another value follows."""
         while True:
             end = len(consumed)
             char = yield from source.skip_space(consumed)
@@ -205,15 +204,14 @@ class TaggedJson:
         return ""
 
     def _consume_rubbish(self, source: StreamBuffer) -> Reader[str]:
-        """Consume and return a few meaningless characters and the closing marker after them, if they are next.
-        Otherwise, return ""."""
+        """Consume and return a few meaningless characters and the closing marker after them, or return ""."""
         limit = RUBBISH_LIMIT + len(self.closing)
         match = yield from source.peek_match(self._rubbish, limit, self._may_be_rubbish.fullmatch)
         source.position += len(match.group()) if match else 0
         return match.group() if match else ""
 
     def _swallows_a_call(self, consumed: Sequence[str], start: int, result: BodyResult) -> bool:
-        """Return whether a stray quote opened a string that contains this call's end and the next call's start."""
+        """Return whether a stray quote began a string that contains the end of this call and the start of the next."""
         if not result.calls or MISPAIRED.isdisjoint(result.fixes):
             return False
         text = "".join(consumed[start:])
@@ -229,7 +227,7 @@ class TaggedJson:
         return marker.lower() == self.closing.lower()
 
     def _close_result(self, marker: str, result: BodyResult, source: StreamBuffer, consumed: list[str]) -> BodyResult:
-        """Return ``result``. Add a repair to it if the closing marker is misspelt or missing."""
+        """Return ``result``, with a repair if the closing marker is misspelt or missing."""
         if self._is_close(marker):
             consumed.append(marker)
             return result
@@ -245,7 +243,7 @@ class TaggedJson:
         return result.with_repairs("missing-close-tag")
 
     def _fall_back(self, source: BodySource, consumed: list[str], start: int) -> BodyResult:
-        """End the body at the first marker at which it can be parsed, because tracking quotes did not find its end."""
+        """End the body at the first marker at which it can be parsed. Tracking quotes did not find its end."""
         body = "".join(consumed[start:])
         end = 0
         for _ in range(MAX_ATTEMPTS):
@@ -263,7 +261,7 @@ class TaggedJson:
         return self._end_at_break(source, consumed, start)
 
     def _end_at_break(self, source: BodySource, consumed: list[str], start: int) -> BodyResult:
-        """End a body that cannot be parsed, so that the text after it is parsed as usual."""
+        """End a body that cannot be parsed where it probably ends, so that the text after it is parsed as usual."""
         body = "".join(consumed[start:])
         marker = None if source.was_cut else find_break(body, self._ends)
         if marker is None:
@@ -298,7 +296,7 @@ class TaggedJson:
         return self._build_result(values, tools, sum(map(len, consumed[:start]))).with_repairs(*fixes)
 
     def _decode_string(self, text: str) -> Value | None:
-        """Return the JSON string that makes up all of ``text`` if the body is only arguments; otherwise None."""
+        """Return the JSON string that is all of ``text`` if the body holds only arguments, or None."""
         start = len(text) - len(text.lstrip())
         if self.name is None or not text.startswith('"', start):
             return None
@@ -322,8 +320,8 @@ class TaggedJson:
 
 
 def expand_named_object(value: Json) -> Json:
-    """Convert ``{"NAME": {...}}``, or a list of such objects, to ``{"name": …, "arguments": …}``. Return any other
-    value unchanged."""
+    """Convert ``{"NAME": {...}}``, or a list of such objects, to ``{"name": …, "arguments": …}``. Other values are
+    unchanged."""
     if isinstance(value, list):
         return [expand_named_object(item) for item in value]
     if isinstance(value, dict) and len(value) == 1:
@@ -334,9 +332,9 @@ def expand_named_object(value: Json) -> Json:
 
 
 def require_json(read: BodyReader, closing: str = "") -> BodyReader:
-    """Wrap ``read`` so that it requires JSON. Without JSON, the marker before it is a word in prose.
+    """Wrap ``read`` so that it requires JSON. A marker without JSON after it is a word in prose.
 
-    If the marker ``closing`` directly follows, the result is empty instead, because nothing was called.
+    If ``closing`` directly follows the marker, the result is empty: nothing was called.
     """
 
     def read_json(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:

@@ -1,9 +1,8 @@
-"""Parse calls without markers (JSON at the beginning of a line), calls in code fences, and calls that follow a sentence
-on its line.
+"""Parse calls without markers: JSON at the start of a line, calls in code fences, and calls after a sentence.
 
-They are buffered until the end of the message, and accepted if nothing but calls follows. Models that write bare calls
-add comments to them, so undamaged JSON at the start of an answer is also accepted before a comment on its line. A
-damaged call among them is an error, and does not affect the others.
+They are buffered until the end of the message, and accepted if only calls follow. Because models comment on bare calls,
+undamaged JSON at the start of an answer is also accepted if a comment follows. A damaged call among the calls is an
+error, and does not affect the others.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from adapter.parsing.wrapper_tags import announces_calls
 from adapter.tools.decoded_json_calls import is_named_call
 
 _OUTSIDE_BRACKETS = "\"';,"
-"""The first characters of a damaged call without its first bracket."""
+"""Possible first characters of a damaged call that lacks its first bracket."""
 
 _separators = get_marker_set("; ", ", ")
 _call_starts = get_marker_set("\n{", "\n[", "\n\n", "; {", ", {", FENCE)
@@ -39,7 +38,7 @@ _NAMED_ARGUMENTS = re.compile(r"(?:@[\w.-]+(?:\([\w-]+\))?:|[\w.-]+) ?\{|[\w.-]+
 """Matches the start of a call that names its arguments: ``NAME {...``, ``NAME(KEY=...`` or ``@NAME(ID): {...``."""
 _closing_fence = get_marker_set(FENCE)
 _FIRST_FENCED = re.compile(rf"([\w+#.:-]{{0,{FENCE_KIND}}})[ \t]{{0,9}}(?:\r?\n|(?=[{{\[]))")
-"""Matches the language of a code fence before its first line, or before JSON on the same line."""
+"""Matches a code fence's language before its first line, or before JSON on the same line."""
 _MAY_BE_FIRST_FENCED = re.compile(rf"[\w+#.:-]{{0,{FENCE_KIND}}}[ \t]{{0,9}}\r?")
 _closing_brackets = get_marker_set("}", "]")
 
@@ -53,7 +52,8 @@ class ReadBody(Protocol):
 class UnmarkedCallReader:
     """Parses calls without markers.
 
-    ``read_body`` parses a body and tracks its progress. ``close_tags`` takes the closing tags of wrappers around calls.
+    ``read_body`` parses a body and tracks its progress. ``close_tags`` consumes the closing tags of wrappers around
+    calls.
     """
 
     def __init__(
@@ -71,8 +71,7 @@ class UnmarkedCallReader:
         self._read_body, self._close_tags = read_body, close_tags
 
     def read_unmarked(self) -> Reader[None]:
-        """Parse JSON at the start of a line, and the calls after it on the line. It is a call if nothing but calls
-        follows."""
+        """Parse JSON at the start of a line, and further calls on the line. They count if only calls follow."""
         while (yield from self._read_value()) and (
             yield from self._source.consume_marker(_separators, self._state.space)
         ):
@@ -83,7 +82,7 @@ class UnmarkedCallReader:
         consumed: list[str] = []
         is_first = self._state.last is NOTHING
         result, _ = yield from self._read_body(self._tables.unmarked, consumed)
-        if is_first:  # if text came before, the bracket may close one in it
+        if is_first:  # after text, a bracket may close one in that text
             result = yield from self._consume_stray_brackets(result, consumed)
         raw = "".join(consumed)
         if not raw and (yield from self.read_worded()):
@@ -105,9 +104,9 @@ class UnmarkedCallReader:
         return bool(result.calls and (self._state.held or result.error is not None))
 
     def read_worded(self) -> Reader[bool]:
-        """Parse a call in no format's notation, at the start of a line. It is a call if nothing but calls follows.
+        """Parse a call in no known format at the start of a line. It counts if only calls follow.
 
-        Return whether there may be one; if there is none, or if a marker begins here, nothing is consumed.
+        Return whether there may be one. If not, or if a marker begins here, nothing is consumed.
         """
         return not (yield from self._source.is_next(self._tables.text_markers)) and (yield from self._read_words())
 
@@ -129,12 +128,12 @@ class UnmarkedCallReader:
         return bool(raw)
 
     def _is_plain_call(self, result: BodyResult, raw: str) -> bool:
-        """Return whether ``raw`` is a tool's name and named arguments that the tool accepts."""
+        """Return whether ``raw`` is a tool's name with named arguments that the tool accepts."""
         is_whole = _NAMED_ARGUMENTS.match(raw) is not None and not any(call.fixes for call in result.calls)
         return is_whole and all(is_named_call({call.name: call.arguments}, self._source.tools) for call in result.calls)
 
     def reread_worded(self, raw: str) -> Reader[bool]:
-        """Parse ``raw`` like `read_worded`. It begins with a marker, but is not a call in the marker's format."""
+        """Parse ``raw`` like `read_worded`. It begins with a marker, but the marker's format could not parse it."""
         if not self._state.line.is_blank or self._source.reread_characters > MAX_GIVEN_BACK:
             return False
         self._source.reread_characters += len(raw)
@@ -145,8 +144,10 @@ class UnmarkedCallReader:
         return False
 
     def _hold_damaged_call(self, starts: str, error: str) -> Reader[bool]:
-        """Buffer a damaged call, with its ``error``: text that begins with a character of ``starts`` and names a tool,
-        up to the next call's start. Return whether there is one."""
+        """Buffer a damaged call and its ``error``, and return whether there is one.
+
+        A damaged call begins with a character of ``starts``, names a tool, and extends to the start of the next call.
+        """
         ahead: list[str] = []
         char = yield from self._source.skip_space(ahead)
         text = ""
@@ -166,7 +167,7 @@ class UnmarkedCallReader:
         return True
 
     def read_fence(self) -> Reader[None]:
-        """Parse a code fence. Its calls count if it contains nothing else and nothing but calls follows."""
+        """Parse a code fence. Its calls count if it contains nothing else and only calls follow."""
         consumed = [FENCE]
         first = yield from self._source.peek_match(_FIRST_FENCED, FENCE_KIND + 11, _MAY_BE_FIRST_FENCED.fullmatch)
         is_closed, marker, result = False, "", TEXT
@@ -187,11 +188,11 @@ class UnmarkedCallReader:
         self._output.add_text(raw)
 
     def read_announced(self, read: BodyReader, marker: str, taken: str) -> Reader[bool]:
-        """Parse a call that follows a sentence on the same line, although its ``marker`` usually begins a line.
+        """Parse a call after a sentence on the same line, although its ``marker`` usually begins a line.
 
-        Because the sentence may quote a page, the call counts only if nothing but calls follows and its tool only
-        reads. Return whether it may be a call; if not, nothing more is consumed. ``taken``: the text consumed so far,
-        including at least part of the marker.
+        The sentence may quote a page, so the call counts only if its tool only reads and only calls follow. Return
+        whether it may be a call; if not, nothing more is consumed. ``taken``: the text consumed so far, which includes
+        at least part of the marker.
         """
         self._skip_marker(marker, taken)
         consumed = [marker]
@@ -208,19 +209,19 @@ class UnmarkedCallReader:
         return True
 
     def _skip_marker(self, marker: str, taken: str) -> None:
-        """Move to the end of ``marker``, of which ``taken`` was already consumed."""
+        """Move to the end of ``marker``, after ``taken`` was consumed."""
         self._source.push_back(taken[len(marker) :])
         self._source.consume_again([], [marker[len(taken) :]])
 
     def _consume_stray_brackets(self, result: BodyResult, consumed: list[str]) -> Reader[BodyResult]:
-        """Consume closing brackets directly after a call in JSON. They have no opening brackets."""
+        """Consume unpaired closing brackets directly after a call in JSON."""
         is_stray = False
         while result.calls and (yield from self._source.consume_marker(_closing_brackets, consumed)):
             is_stray = True
         return result.with_repairs("extra-bracket") if is_stray else result
 
     def _consume_further_calls(self, result: BodyResult, consumed: list[str]) -> Reader[BodyResult]:
-        """Consume the closing markers and calls that follow the first call in a code fence."""
+        """Consume the closing markers and the calls after the first call in a code fence."""
         closers = get_marker_set(*self._tables.stray_closers, *self._tables.fallback_closers)
         while result.calls and not consumed[-1].endswith(FENCE):
             yield from self._source.skip_space(consumed)
@@ -238,10 +239,10 @@ class UnmarkedCallReader:
         return result
 
     def _find_fenced_reader(self, kind: str, consumed: list[str]) -> Reader[tuple[str, BodyReader | None]]:
-        """Return the opening marker at the beginning of a code fence, and the reader of the call after it.
+        """Return the opening marker at the start of a code fence, and the parser for the call after it.
 
-        The marker is "" before JSON, and in a fence whose language announces calls. The reader is None if no call
-        begins here.
+        The marker is "" before JSON and in a fence whose language announces calls. The parser is None if no call begins
+        here.
         """
         char = yield from self._source.skip_space(consumed)
         is_usual = kind.lower() in CALL_FENCES or announces_calls(kind)
@@ -257,7 +258,7 @@ class UnmarkedCallReader:
         return "", build_announced_reader(FENCE + kind, FENCE) if announces_calls(kind) else None
 
     def _closes_fence(self, consumed: list[str]) -> Reader[bool]:
-        """Return whether the code fence was or is closed here. The end of the text also closes it."""
+        """Return whether the code fence is closed here, or by the end of the text."""
         if consumed[-1].endswith(FENCE):
             return True
         yield from self._source.skip_space(consumed)
@@ -265,8 +266,8 @@ class UnmarkedCallReader:
         return bool(closing) or (self._source.is_empty and not self._source.was_cut)
 
     def _hold(self, result: BodyResult, raw: str, *, is_marked: bool) -> None:
-        """Buffer calls that are accepted if nothing but calls follows, or if they lead the answer. Rejected calls
-        remain text."""
+        """Buffer calls that are accepted if only calls follow, or if they begin the answer. Rejected calls remain
+        text."""
         is_first = self._state.last is NOTHING
         reason = (
             self._call_events.find_rejection(result, is_marked=is_marked, is_first=is_first) if result.calls else ""

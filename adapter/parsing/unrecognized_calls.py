@@ -1,6 +1,6 @@
 """Find text that looks like a call in an unknown format, to explain to the user why it was not parsed.
 
-This module does not parse any calls: the text remains content, and a reason is recorded for it.
+The text remains content; only the reason is recorded.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from adapter.tools.decoded_json_calls import ARGUMENT_KEYS, NAME_KEYS
 from adapter.tools.tool_set import ToolSet
 
 SEARCHED = 8000
-"""Number of characters that are searched at the start and at the end of each span of content."""
+"""Number of characters searched at each end of a span of content."""
 
 _CONTEXT = 200
-"""Number of characters around a tool's name that determine whether the name belongs to a call."""
+"""Number of characters around a tool's name that decide whether it belongs to a call."""
 
 _LONGEST = 2000
-"""Number of characters that are searched for a call's closing bracket."""
+"""Number of characters searched for a call's closing bracket."""
 
 MAX_OBJECTS = 20
-"""Maximum number of objects whose members are compared with the tools' parameters."""
+"""Maximum number of objects whose keys are compared with the tools' parameters."""
 
 _OBJECT = re.compile(r"\{(?<![:,\[{]\{)(?<![:,\[{] \{)(?=\s*\"\w+\"\s*:)")
 _STRUCTURE = ("{", "(", "<", "=", ":", "&lt;")
-"""Every apparent call contains at least one of these strings."""
+"""Strings of which every apparent call contains at least one."""
 
 _QUOTED_NAME = rf"[\"'](?:{'|'.join(NAME_KEYS)})[\"']\s*:\s*[\"']"
 _JSON_CALL = re.compile(
@@ -54,7 +54,7 @@ _BRACKET = re.compile(
 _ARGUMENTS = re.compile(r"[\"'*`\]>)\s:,-]*(?:json\s*)?(?:\{|\(|</?[|｜\w-]|[\w\"'*`-]+(?:[ \t]\w+)?\s*[:=])")
 _GLUED_ARGUMENTS = re.compile(r"[\"']?\s{0,3}(?:<[|｜\w]|&[lg]t;|</?\w+[|｜:]|\[[A-Z]+\]\s*\{)")
 _GLUED = re.compile(r"\w+(?:[=:]|[\"'()\s]*[{(])")
-"""Matches a name or a first key that directly follows the tool's name."""
+"""Matches the rest of a name, or a first key, directly after the tool's name."""
 _BROKEN_TAG = re.compile(r"[<\[][\w:|｜▁]*(?:tool|call|functio|reci)[\w:|｜▁]*\Z", re.IGNORECASE)
 _PAIR = re.compile(r"[ \t]+(?:--)?[\w-]+\s*[=:]\s*\S|(?::\d+)?[*`]*\s*[:=]?[*`]*\s*(?:```\w*\s*)?\{\s*[\"'}]")
 _FIRST_KEY = re.compile(
@@ -62,7 +62,7 @@ _FIRST_KEY = re.compile(
     r"|[^\n{}]{0,60}\n?[^\n{}]{0,20}?[\"'](\w+)[\"']\s*:"
     r"|:[ \t]*\n[ \t]+(\w+):|[ \t]+(?:--)?(\w+)[ \t]*[=:]"
 )
-"""Matches the first key of an object near a name, of YAML below the name, or of a pair after it."""
+"""Matches the first key near a name: of an object, of YAML below the name, or of a pair after it."""
 _LATE_NAME = re.compile(rf"[\"'](?:{'|'.join(ARGUMENT_KEYS)})[\"'].*{_QUOTED_NAME}\Z", re.DOTALL)
 _WORD = re.compile(r"\w")
 _TAG_WITHOUT_NAME = re.compile(r"</[\w:|｜]*(?:tool|function|invoke|call|param|arg)[\w:|｜]*>")
@@ -72,10 +72,10 @@ _CLOSERS = {"(": ")", "{": "}", "[": "]"}
 
 
 def find_unread_calls(turn: Turn, tools: ToolSet) -> tuple[RejectedCall, ...]:
-    """Return the apparent calls in the content of ``turn`` for which no rejection reason has been reported yet.
+    """Return the apparent calls in the content of ``turn`` that were not reported as rejected.
 
-    Without tools, only JSON with a name and arguments is found. The reasons are ``in-text``, ``unknown-form``, and the
-    reasons for quoted calls.
+    Without tools, only JSON with a name and arguments is found. The reasons are ``in-text``, ``unknown-form``, and
+    those for quoted calls.
     """
     content, has_calls = turn.content, bool(turn.calls)
     if not any(mark in content for mark in _STRUCTURE):
@@ -96,14 +96,15 @@ def find_unread_calls(turn: Turn, tools: ToolSet) -> tuple[RejectedCall, ...]:
 
 
 def _is_part(call: RejectedCall, known: RejectedCall) -> bool:
-    """Return whether ``known`` overlaps ``call``, or is the marker directly before it."""
+    """Return whether ``known`` overlaps ``call`` or is the marker directly before it."""
     return known.start < call.end and call.start <= known.end + 1
 
 
 def _find_forms(text: str, tools: ToolSet, has_calls: bool) -> dict[int, str]:
-    """Return the starts of apparent calls, with their forms.
+    """Map the starts of apparent calls to their forms.
 
-    ``has_calls``: whether the answer also has calls. An object with the arguments of a tool is then not an answer.
+    ``has_calls``: whether the answer also has real calls. If so, an object with a tool's arguments is taken for a call
+    rather than an answer in JSON.
     """
     forms: dict[int, str] = {}
     if "{" in text:
@@ -134,7 +135,7 @@ def _find_forms(text: str, tools: ToolSet, has_calls: bool) -> dict[int, str]:
 
 
 def _fits_a_tool(arguments: Json, tools: ToolSet) -> bool:
-    """Return whether ``arguments`` has at least two members, and they can be the arguments of a tool."""
+    """Return whether ``arguments`` has at least two keys and could be the arguments of a tool."""
     if not isinstance(arguments, dict) or len(arguments) < 2:
         return False
     return any({*tool.required} <= arguments.keys() <= tool.properties.keys() for tool in tools.values())
@@ -160,7 +161,7 @@ def _search(text: str, tools: ToolSet, offset: int, has_calls: bool) -> Iterator
 def _find_word(text: str, word: str, continuations: tuple[str, ...]) -> Iterator[int]:
     """Yield the offsets of ``word`` in ``text``, except inside longer words or as a code fence's language.
 
-    A word from ``continuations`` may directly follow it.
+    A string of ``continuations`` may directly follow it.
     """
     start = text.find(word)
     while start >= 0:
@@ -177,7 +178,8 @@ def _continues_word(character: str) -> bool:
 
 
 def _classify(text: str, start: int, end: int, parameters: Set[str], forms: dict[int, str]) -> None:
-    """If the name ``text[start:end]`` belongs to a call rather than a sentence, add the call's start and form."""
+    """If the name ``text[start:end]`` belongs to a call rather than a sentence, add the call's start and form to
+    ``forms``."""
     line_start = text.rfind("\n", 0, start) + 1
     near = text[max(0, start - _CONTEXT) : start]
     before = text[max(line_start, start - _CONTEXT) : start]
@@ -207,7 +209,7 @@ def _find_line_end(text: str, start: int) -> int:
 
 
 def _find_bracket_end(text: str, start: int) -> int:
-    """Return the end of the first bracketed text after ``start`` on the same line, or else the end of the line."""
+    """Return the end of the first bracketed text after ``start`` on the same line, or else the line's end."""
     line_end = _find_line_end(text, start)
     open_brackets: list[str] = []
     for at in range(start, min(len(text), start + _LONGEST)):

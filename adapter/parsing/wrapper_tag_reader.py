@@ -1,4 +1,4 @@
-"""Parse calls in tags that no format defines: the tags around a call, the call, and the closing tags."""
+"""Parse calls in wrapper tags, which no format defines: the tags around a call, the call, and the closing tags."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from adapter.parsing.wrapper_tags import (
 class WrappedCallReader:
     """Parses wrapper tags at the start of a line, and the call inside them.
 
-    ``read_call`` parses a call after its opening marker, which was consumed.
+    ``read_call`` parses a call after its opening marker.
     """
 
     def __init__(
@@ -45,13 +45,13 @@ class WrappedCallReader:
         return with_closing_tags(markers) if self._state.open_tags else markers
 
     def begins_here(self) -> Reader[bool]:
-        """Return whether a wrapper tag, rather than a marker, may begin here, at a bracket at the start of a line."""
+        """Return whether a wrapper tag, rather than a marker, may begin at the ``<`` at the current position."""
         if not self.text_markers.weak[TAG_START].accepts(self._source.text, self._source.position + 1):
             return False
         return not (yield from self._source.is_next(self._tables.text_markers))
 
     def read_tags(self) -> Reader[None]:
-        """Parse the tags at the start of a line that are not markers, and a call after them."""
+        """Parse tags at the start of a line that are not markers, and the call after them."""
         namespace = yield from self._peek_namespace()
         if namespace:
             yield from self._read_namespaced(namespace)
@@ -59,10 +59,9 @@ class WrappedCallReader:
             yield from self._read_wrapped_call()
 
     def reread(self, marker: str, raw: str) -> Reader[bool]:
-        """Parse ``raw``, which the parser of ``marker`` has rejected, as a wrapper tag and a call after it.
+        """Parse ``raw``, which the parser for ``marker`` has rejected, as a wrapper tag and a call after it.
 
-        If it is not a wrapper tag, or too much of the answer has already been parsed again, consume nothing and return
-        False.
+        Consume nothing and return False if it is not, or if too much of the answer has already been parsed again.
         """
         if not (is_tag(marker) and self._state.line.is_blank):
             return False
@@ -76,7 +75,7 @@ class WrappedCallReader:
         return False
 
     def track_opener(self, marker: str, raw: str) -> None:
-        """Remember that the tag ``marker`` is open, if the call ``raw`` ended before its closing tag."""
+        """Remember ``marker``, a tag, as open if the call ``raw`` ended before its closing tag."""
         closing = self._tables.closing_tags.get(marker.lower(), "")
         if not (raw.endswith(closing) or raw.lower().rstrip(SPACE).endswith(closing)):
             self._state.open_tags.add(closing[2:-1])
@@ -95,7 +94,7 @@ class WrappedCallReader:
         return has_closed
 
     def _read_wrapped_call(self) -> Reader[bool]:
-        """Parse wrapper tags and the call after them. If there are none, consume nothing and return False."""
+        """Parse wrapper tags and the call after them, or consume nothing and return False."""
         if "".join(self._state.space).count("<") >= MAX_DEPTH:
             return False
         tags = yield from consume_wrapper(
@@ -112,7 +111,7 @@ class WrappedCallReader:
         return True
 
     def _read_announced_call(self) -> Reader[bool]:
-        """Parse a call without markers in a tag that no format defines. Return False if there is none."""
+        """Parse a call without markers in a tag that announces it, or return False."""
         tag = yield from peek_announcing_tag(self._source)
         if not tag or f"<{tag.lower()}>" in self._tables.openers:
             return False

@@ -6,8 +6,7 @@
     <tool_call>{"name": "search", "arguments": {"query": "a"}}</tool_call>
     </actions>
 
-The tags are ordinary words. They are markup only if they are at the start of a line, and a call that can be parsed
-follows them.
+Such tags are ordinary words, so they are markup only at the start of a line and before a call that can be parsed.
 """
 
 from __future__ import annotations
@@ -32,33 +31,32 @@ _NAMESPACED = r"[A-Za-z_][\w.-]{0,30}+:(?=invoke[ \t\n])"
 _NAMESPACE = re.compile(f"<({_NAMESPACED})")
 _NAMESPACE_BEGINNING = re.compile(r"<(?:[A-Za-z_][\w.-]{0,30}+(?::i?n?v?o?k?e?)?)?\Z")
 _QUOTES = re.compile(r"code|pre|.*(?:example|sample|quote|result|response|output|document)s?", re.IGNORECASE)
-"""Matches names of tags around quoted text. A call in such a tag is not a call by the model."""
+"""Matches names of tags around quoted text. Calls in such tags are not the model's own."""
 _CALLS = re.compile(r"[\w:.-]*?(?:call|tool|func|action|invo|command)", re.IGNORECASE)
-"""Matches names of tags, and languages of code fences, that announce calls, even calls without markers."""
+"""Matches names of tags and code fences that announce calls, even without markers."""
 ANNOUNCING_WORD = rf"(?i:{_CALLS.pattern})[\w:.-]*+"
 MAX_DEPTH = 3
 """Maximum number of wrapper tags around a call."""
 
 
 def build_tag_pattern(openers: Iterable[str]) -> str:
-    """Return a pattern for the text after `TAG_START` if a tag before a call may begin there, or another ``<``."""
+    """Return a pattern for the text after `TAG_START` where a tag before a call, or another ``<``, may begin."""
     call = rf"{build_first_two(openers)}|<[A-Za-z_]|\Z"
     return rf"(?=<|\Z|{_NAME}(?:\Z|>[{SPACE}]*+(?:{call}))|{ANNOUNCING_WORD}>|{_NAMESPACED})"
 
 
 @lru_cache(maxsize=64)
 def with_closing_tags(markers: WeakMarkerSet) -> WeakMarkerSet:
-    """Return ``markers`` for the text after a call in wrapper tags, in which `TAG_START` may also begin a closing
-    tag."""
+    """Return ``markers`` for the text after a call in wrapper tags, where `TAG_START` may also begin a closing tag."""
     pattern = rf"(?:/(?:\Z|{_NAME}(?:\Z|>))|{markers.weak[TAG_START].pattern})"
     return markers.with_weak(TAG_START, WeakMarker(pattern))
 
 
 def consume_wrapper(source: BodySource, openers: MarkerSet, has_namespaces: bool) -> Reader[str]:
-    """Consume and return the tags at the current position, with whitespace, if a call follows them. If none follows,
-    consume nothing and return an empty string.
+    """Consume and return the tags here, with whitespace, if a call follows them. Otherwise, consume nothing and return
+    "".
 
-    ``openers`` are the markers of calls. ``has_namespaces`` is true if ``<NAMESPACE:invoke`` also begins a call.
+    ``openers`` are the markers of calls. ``has_namespaces``: whether ``<NAMESPACE:invoke`` also begins a call.
     """
     taken: list[str] = []
     for _ in range(MAX_DEPTH):
@@ -83,7 +81,7 @@ def names_tool(marker: str, tools: ToolSet) -> bool:
 
 
 def peek_namespace(source: StreamBuffer) -> Reader[str]:
-    """Return the namespace of the ``<NAMESPACE:invoke`` that begins here, with its colon, or ""."""
+    """Return the namespace, with its colon, if ``<NAMESPACE:invoke`` begins here, or ""."""
     match = yield from source.peek_match(_NAMESPACE, _TAG_LIMIT, _NAMESPACE_BEGINNING.match)
     return match[1] if match else ""
 
@@ -94,13 +92,13 @@ def announces_calls(word: str) -> bool:
 
 
 def peek_announcing_tag(source: StreamBuffer) -> Reader[str]:
-    """Return the name of the tag at the current position if it announces calls; otherwise ""."""
+    """Return the name of the tag at the current position if it announces calls, or ""."""
     tag = yield from source.peek_match(_TAG, _TAG_LIMIT, _TAG_BEGINNING.match)
     return tag[1] if tag and announces_calls(tag[1]) else ""
 
 
 def is_tag(text: str) -> bool:
-    """Return whether ``text`` is an opening tag, followed by nothing but whitespace."""
+    """Return whether ``text`` is an opening tag, apart from whitespace after it."""
     return _TAG.fullmatch(text.rstrip(SPACE)) is not None
 
 

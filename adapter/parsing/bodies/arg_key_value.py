@@ -6,8 +6,8 @@
     <arg_key>KEY</arg_key>
     <arg_value>value, unescaped, over any number of lines</arg_value>
 
-Model families spell the tags differently. Some write a marker after the name, or omit the tag that closes a key
-(`KeyValueTags`). Values are not escaped; `tagged_value_end` finds their ends. A name without pairs is a call without
+Model families spell the tags differently. Some write a marker after the name, or no tag that closes a key
+(`KeyValueTags`). `tagged_value_end` finds the ends of values, which are not escaped. A name alone is a call without
 arguments. If ``{`` follows the name, the arguments are one JSON object.
 """
 
@@ -48,7 +48,7 @@ class KeyValueTags:
     close: str = "</tool_call>"
     key_open: str = "<arg_key>"
     key_close: str = "</arg_key>"
-    """The closing tag of a key. It is empty if the opening tag of the value ends the key."""
+    """The closing tag of a key, or "" if the value's opening tag ends the key."""
     value_open: str = "<arg_value>"
     value_close: str = "</arg_value>"
     separator: str = ""
@@ -62,7 +62,7 @@ class KeyValueTags:
     def with_affixes(
         cls, prefix: str = "", suffix: str = "", *, section_close: str, separator: str = "", type: str = ""
     ) -> KeyValueTags:
-        """Return GLM's tags with ``prefix`` and ``suffix`` around each word. ``type`` is the word in the tag for a
+        """Return GLM's tags with ``prefix`` and ``suffix`` around each word. ``type`` is the word for the tag of a
         value's type."""
 
         def build_pair(word: str) -> tuple[str, str]:
@@ -86,14 +86,14 @@ GLM = KeyValueTags(separator="<tool_sep>", section_close="</tool_calls>")
 TELECHAT = KeyValueTags(
     key_open="<param_key>", key_close="</param_key>", value_open="<param_value>", value_close="</param_value>"
 )
-"""The tags of TeleChat 4. The tags around a call are the same as GLM's."""
+"""The tags of TeleChat 4. The tags around a call are GLM's."""
 
 
 class KeyValueReader:
     """Parses a call after its opening tag.
 
-    ``own`` names the formats whose native notation uses these tags. Several formats share the ``<tool_call>`` tag.
-    Inside it, GLM's pairs are also native to every format whose ``tool_call_body`` is ``"pairs"``.
+    ``own`` names the formats whose native notation uses these tags. GLM's pairs are also native to every format that
+    writes pairs in the shared ``<tool_call>`` tag (``tool_call_body`` is ``"pairs"``).
     """
 
     def __init__(self, tags: KeyValueTags, own: tuple[str, ...] = ()) -> None:
@@ -135,7 +135,7 @@ class KeyValueReader:
         return source.expected_format in self.own or (self.tags is GLM and source.tool_call_body == "pairs")
 
     def __call__(self, source: BodySource, consumed: list[str], *, is_opened: bool = True) -> Reader[BodyResult | None]:
-        """Return the call. If the text does not begin with a name in this layout, return None and consume nothing."""
+        """Return the call. If the text does not begin with a name in this layout, consume nothing and return None."""
         ahead: list[str] = []
         call = yield from self._consume_name(source, ahead)
         if call is None and (yield from self._begins_with_key(source)):
@@ -155,7 +155,7 @@ class KeyValueReader:
             return error.result
 
     def read(self, source: BodySource, consumed: list[str], *, is_opened: bool = True) -> Reader[BodyResult]:
-        """Parse a call whose tags only one family writes. The call may also be JSON. This method is a `BodyReader`."""
+        """Parse a call, possibly in JSON, whose tags only one family writes. This method is a `BodyReader`."""
         char = yield from source.skip_space(consumed)
         if not char:
             return CUT if source.at_line_start or source.was_cut else TEXT
@@ -165,8 +165,8 @@ class KeyValueReader:
         return TEXT if result is None else result
 
     def read_unopened(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-        """Parse a call without its opening tag at the start of an answer: a tool's name, and then a key's tag. If the
-        server removed the opening tag, it also removed the closing tag."""
+        """Parse a call at the start of an answer that lacks its opening tag: a tool's name, and then a key's tag. If
+        the server removed the opening tag, it also removed the closing tag."""
         may_continue = partial(self._may_be_unopened, tools=source.tools)
         if (yield from source.peek_call(self._unopened, NAME_LIMIT, may_continue)) is None:
             return TEXT
@@ -181,7 +181,7 @@ class KeyValueReader:
         )
 
     def _consume_name(self, source: BodySource, ahead: list[str]) -> Reader[PendingCall | None]:
-        """Consume a name and return its call if a pair, JSON or the end of the call follows; otherwise return None."""
+        """Consume a name and return its call if a pair, JSON or the end of the call follows. Otherwise, return None."""
         name = yield from _consume_word(source)
         ahead.append(name)
         char = yield from source.skip_space(ahead)
@@ -230,7 +230,7 @@ class KeyValueReader:
         return None
 
     def _begins_with_key(self, source: StreamBuffer) -> Reader[bool]:
-        """Return whether the first word is a key and not a name: the closing tag of a key and a value follow it."""
+        """Return whether the first word is a key rather than a name: a key's closing tag and a value follow it."""
         tag = yield from source.consume_marker(self._after_key)
         following = ""
         if tag and self._kind.get(tag.lower()) == "key close":
@@ -239,7 +239,7 @@ class KeyValueReader:
         return self._kind.get(following.lower()) == "value"
 
     def _peek_key(self, source: StreamBuffer) -> Reader[str]:
-        """Return the next key if its closing tag follows, or an empty string. Nothing is consumed."""
+        """Return the next key if its closing tag follows it, or "". Nothing is consumed."""
         limit = NAME_LIMIT + len(self._key_end) + 1
         match = yield from source.peek_match(self._key_before_close, limit, lambda _: True)
         return match[1].strip() if match else ""
@@ -316,7 +316,7 @@ class KeyValueReader:
         value: list[str] = []
 
         def may_begin(source: StreamBuffer, _tag: str) -> Reader[bool]:
-            """Accept the next pair if its key is one of the tool's parameters and has no argument yet."""
+            """Accept the next pair if its key is a parameter of the tool without an argument so far."""
             return call.expects((yield from self._peek_key(source)))
 
         closing = yield from self._value.consume(source, value, may_begin)
@@ -341,7 +341,7 @@ class KeyValueReader:
     ) -> Reader[tuple[bool, str]]:
         """Consume the value's opening tag, and any repeated tags or the value's type before it.
 
-        Return whether the opening tag is present, and the type. If the tag is missing, the value begins here.
+        Return whether the opening tag is present, and the type. Without the tag, the value begins here.
         """
         type = ""
         while True:
@@ -369,7 +369,7 @@ class KeyValueReader:
 
 
 def remove_bracket(tag: str) -> str:
-    """Return the opening ``tag`` without its first bracket, as quantized models sometimes write it."""
+    """Return the opening ``tag`` without its first bracket, which quantized models sometimes omit."""
     return tag.removeprefix("<")
 
 
@@ -386,10 +386,9 @@ def _consume_word(source: StreamBuffer) -> Reader[str]:
 def encode_call(
     tags: KeyValueTags, name: str, arguments: JsonObject, *, gap: str = "", key_end: str = "", value_end: str = ""
 ) -> str:
-    """Encode a call. ``gap`` follows the name. ``key_end`` and ``value_end`` follow the closing tags of a key and of a
-    value.
+    """Encode a call. ``gap`` follows the name, ``key_end`` the closing tag of a key, ``value_end`` that of a value.
 
-    Values cannot be escaped. If a pair would be parsed back to another value, all pairs are written as one JSON object.
+    Values cannot be escaped. If a pair would be parsed back differently, all arguments are written as one JSON object.
     """
     if any(_is_ambiguous(tags, key, value) for key, value in arguments.items()):
         body = dump_json(arguments) + value_end

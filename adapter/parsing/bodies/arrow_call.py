@@ -1,5 +1,4 @@
-"""Parse calls written with arrows and options. MiniMax M2 and other models write such calls if their own tags are
-stripped.
+"""Parse calls with arrows and options, which MiniMax M2 and others write if their own tags are stripped.
 
 ::
 
@@ -11,7 +10,7 @@ stripped.
     [/TOOL_CALL]
 
 A value is JSON, or words without quotes. The arguments may also be one JSON object, or ``KEY => value``. The marker is
-plain text. It is therefore only accepted at the start of a line and before a call of one of the session's tools.
+plain text, so it counts only at the start of a line and before a call of one of the session's tools.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ def _consume_end(source: StreamBuffer, consumed: list[str]) -> Reader[bool]:
 
 
 def _add_arguments(call: PendingCall, text: str) -> None:
-    """Add the arguments in ``text``, which begins with the brace around them. Raises FormatError."""
+    """Add the arguments in ``text``, which begins with their opening brace. Raises FormatError if they are invalid."""
     whole = decode_strict(text)
     if whole is not None and isinstance(whole.value, dict):
         call.arguments = whole.value
@@ -109,8 +108,8 @@ def _add_arguments(call: PendingCall, text: str) -> None:
 
 
 def _add(call: PendingCall, key: str, text: str, position: int) -> int:
-    """Add the value at ``position``, and return the offset of its end. An option without a value is true. Raises
-    FormatError if there is no valid value."""
+    """Add the value at ``position``, and return its end. An option without a value is true. Raises FormatError for an
+    invalid value."""
     if _NEXT.match(text, position):
         call.add_value(key, True)
         return position

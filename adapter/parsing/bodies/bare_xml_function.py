@@ -1,4 +1,4 @@
-"""Parse XML functions that lack ``<tool_call>``, or whose opening tag is broken.
+"""Parse XML functions without ``<tool_call>``, or with a broken opening tag.
 
 ::
 
@@ -29,7 +29,7 @@ _MAY_BE_BROKEN_OPENER = re.compile(rf"\s*+(=?)([\w.:-]*+){_MAY_END_BROKEN_NAME}"
 def read_unwrapped_function(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call without ``<tool_call>``, which Qwen3-Coder often omits.
 
-    ``<function=NAME>{JSON}</function>``, Llama 3.1's custom tool calling, never has ``<tool_call>``.
+    Llama 3.1's custom tool calls, ``<function=NAME>{JSON}</function>``, never have ``<tool_call>``.
     """
     if not source.at_line_start and not (yield from _begins_block(source)):
         return TEXT
@@ -42,10 +42,10 @@ def read_unwrapped_function(source: BodySource, consumed: list[str]) -> Reader[B
 
 
 def read_broken_opener(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call after ``function=``, an opening tag without its bracket: ``function=NAME><parameter=KEY>...``.
+    """Parse a call after ``function=``, whose bracket is missing: ``function=NAME><parameter=KEY>...``.
 
-    The word may occur in any text. It is therefore only accepted at the start of a line, for one of the session's
-    tools, and before a parameter or the closing tag.
+    Prose may contain this word, so it counts only at the start of a line, for one of the session's tools, and before a
+    parameter or the closing tag.
     """
     if not (source.at_line_start or source.after_call):
         return TEXT
@@ -53,7 +53,7 @@ def read_broken_opener(source: BodySource, consumed: list[str]) -> Reader[BodyRe
 
 
 def read_unopened(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call at the start of an answer if its opening tag lacks more than the bracket:
+    """Parse a call at the start of an answer whose opening tag lacks more than its bracket:
     ``=NAME><parameter=KEY>...``."""
 
     def may_continue(ahead: str) -> bool:
@@ -78,7 +78,7 @@ def _read_broken(
 
 
 def _begins_block(source: StreamBuffer) -> Reader[bool]:
-    """Return whether a line break or JSON follows ``NAME>``, as in a call, rather than a sentence."""
+    """Return whether a line break or JSON follows ``NAME>``, as in a call but not in a sentence."""
     ahead: list[str] = []
     name = yield from consume_tag_name(source, ahead)
     yield from source.wait_for_character()

@@ -50,20 +50,20 @@ _fence = MarkerSet("```")
 
 
 def _takes(call: DecodedCall, tools: ToolSet) -> bool:
-    """Return whether the tool has parameters for all arguments. If not, they may be the tool's definition."""
+    """Return whether the tool has parameters for all arguments. Otherwise, they may be the tool's definition."""
     tool = tools.match(call.name)
     return tool is not None and call.arguments.keys() <= tool.properties.keys()
 
 
 @lru_cache(maxsize=64)
 def build_announced_opener(tag: str) -> CallOpener:
-    """Return the opening marker ``<tag>``, with the parser of the call after it."""
+    """Return the opener ``<tag>`` with a parser for the call after it."""
     return mark_foreign_opener(CallOpener(f"<{tag}>", build_announced_reader(f"<{tag}>", f"</{tag}>")))
 
 
 @lru_cache(maxsize=64)
 def build_announced_reader(opening: str, closing: str) -> BodyReader:
-    """Return a parser of the text after ``opening``, which announces a call, up to ``closing``."""
+    """Return a parser for the text between ``opening``, which announces a call, and ``closing``."""
     close, read_python = get_marker_set(closing), PythonBlock(closing, fence="```", opening=opening)
 
     def read(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
@@ -122,7 +122,7 @@ def build_announced_reader(opening: str, closing: str) -> BodyReader:
 
 
 def _read_lists(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse lists of Python calls, one after another. Only whitespace is consumed after the last one."""
+    """Parse consecutive lists of Python calls. After the last one, only whitespace is consumed."""
     base = source.offset - sum(map(len, consumed))
     calls, fixes, result = list[DecodedCall](), dict[str, None](), TEXT
     while (yield from source.skip_space(consumed)) == "[":

@@ -5,9 +5,9 @@
     <call:default_api:NAME{key:value,...}/>        as in `gemma_call`; may also end with > or </call>
     <call:default_api:NAME>{JSON}</call>           the closing tag may contain the name
     <tool_call:NAME{key:value,...}<tool_call|>     the word of Gemma's token; may end like the others
-    <function:NAME>{JSON}</function>               as Llama misspells its own tag
+    <function:NAME>{JSON}</function>               Llama's misspelling of its own tag
 
-The tag is only accepted at the start of a line, and for one of the session's tools.
+The tag counts only at the start of a line, and for one of the session's tools.
 """
 
 from __future__ import annotations

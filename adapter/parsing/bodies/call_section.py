@@ -6,7 +6,7 @@
 
 A call is emitted as soon as it is closed, so the section is not parsed as a whole. Its opening marker is parsed
 together with the first call, later calls are parsed at their own opening markers, and its closing marker is a stray
-closer. If other text follows the opening marker of a section, the marker was only mentioned.
+closer. If other text follows a section's opening marker, the marker is only mentioned.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOISE_LIMIT = 200
 """Maximum number of characters between a section's opening marker and its first call."""
 
 ERROR_LIMIT = 2_000
-"""Maximum length of a closed section without calls that is reported as a failed call."""
+"""Maximum length of a closed section without calls that is reported as an invalid call."""
 
 _SIGNS = frozenset("<{=")
 """Characters that show that the text before the first intact call contains a damaged call."""
@@ -33,11 +33,11 @@ class CallSection:
     """The markers of a section and of the calls in it.
 
     Args:
-        read_call: Parser of a call after any marker of ``call_opens``.
+        read_call: Parser for a call after any marker of ``call_opens``.
         misspelt: Spellings of the opening markers that are not part of the format.
         calls_anywhere: Whether a call without a section is also accepted in the middle of a line.
         keeps_space: See `CallOpener`.
-        may_be_json: Whether the section may contain JSON in place of such calls. Each marker of ``closes`` then belongs
+        may_be_json: Whether the section may contain JSON instead of such calls. Each marker of ``closes`` then belongs
             to the opening marker at the same index.
     """
 
@@ -110,7 +110,7 @@ class CallSection:
         result = yield from self._read_call(source, consumed)
         if result.not_a_call and source.final and len(source.text[source.position :].split()) < 2:
             consumed.append(source.consume_rest())
-            return CUT  # cut within the first word: after a section's marker a call was intended
+            return CUT  # cut within the first word, but a section's marker announces a call
         return result.with_fixes(*fixes)
 
     def read_alone(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
@@ -123,7 +123,7 @@ class CallSection:
         return (yield from self._read_call(source, consumed)).with_fixes(*fixes)
 
     def _wraps_other_call(self, source: BodySource) -> Reader[bool]:
-        """Return whether the section directly contains a call with markers of another family."""
+        """Return whether the section directly contains a call with another family's markers."""
         _, marker = yield from source.peek_after_space(source.openers)
         kind = marker.lower()
         if kind in self._own_markers or (kind and any(own.startswith(kind) for own in self._own_markers)):
@@ -145,8 +145,8 @@ class CallSection:
         return self._end_without_call(text, at_line_start)
 
     def _end_without_call(self, text: str, at_line_start: bool) -> BodyResult:
-        """Return the result for a section without a call: an empty result, text, or an error if ``text`` was probably
-        meant as a call."""
+        """Return the result for a section without a call: empty, text, or an error if ``text`` was probably meant as a
+        call."""
         if not text.strip():
             return BodyResult()
         if not at_line_start:

@@ -1,4 +1,4 @@
-"""The result of compiling a format specification (`CompiledFormat`), and helpers that the compilers share."""
+"""`CompiledFormat`, the result of compiling a format specification, and helpers that the compilers share."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class UnsupportedLayoutError(Exception):
 class CompiledFormat:
     """The fields of a `Format` that depend on how its calls are written.
 
-    - ``unmarked``, ``head``: the fields ``read_unmarked`` and ``read_header`` of the format.
+    - ``unmarked``, ``head``: the format's ``read_unmarked`` and ``read_header``.
     - ``closers``: markers that are never content on their own.
-    - ``tokens``: additional markers that must not be stripped.
+    - ``tokens``: further markers that the server must not strip.
     """
 
     openers: tuple[CallOpener, ...] = ()
@@ -45,9 +45,9 @@ def strip_both(section: tuple[str, str]) -> tuple[str, str]:
 def wrap_in_section(
     section: tuple[str, str], opening: str, closes: tuple[str, ...], read: BodyReader
 ) -> CompiledFormat:
-    """Build the readers of calls that begin with ``opening`` and are parsed by ``read``.
+    """Build the openers for calls that begin with ``opening`` and are parsed by ``read``.
 
-    ``section`` is the text before and after all calls, and ``closes`` are the closing markers of a call.
+    ``section`` is the text before and after all calls; ``closes`` are the closing markers of a call.
     """
     read, closers = read if is_marker(opening) else build_word_reader(read), (*closes, section[1])
     if section[0] in ("", opening):
@@ -59,7 +59,7 @@ def wrap_in_section(
 
 
 def compile_described(spec: FormatSpec, read: BodyReader, closing: str) -> CompiledFormat:
-    """Build the readers of calls that ``read`` parses after the head of ``spec``, up to the marker ``closing``."""
+    """Build the openers for calls that ``read`` parses after the head of ``spec``, up to the marker ``closing``."""
     opening = spec.head.strip()
     if not re.search(r"\w", opening):
         raise UnsupportedLayoutError(f"the text before the name is {spec.head!r}, which is not a marker")

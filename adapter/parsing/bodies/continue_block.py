@@ -1,5 +1,6 @@
-"""Parse the block that Continue teaches to models without native tool calling. Its code fence may be missing. Source:
-core/tools/systemMessageTools/toolCodeblocks of continuedev/continue::
+"""Parse the block that Continue teaches to models without native tool calling. Its code fence may be missing.
+
+Source: core/tools/systemMessageTools/toolCodeblocks of continuedev/continue::
 
     ```tool
     TOOL_NAME: read_file
@@ -8,7 +9,7 @@ core/tools/systemMessageTools/toolCodeblocks of continuedev/continue::
     END_ARG
     ```
 
-A value is JSON or unescaped text, on separate lines.
+A value is JSON or unescaped text, on lines of its own.
 """
 
 from __future__ import annotations

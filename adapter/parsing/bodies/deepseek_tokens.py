@@ -12,8 +12,8 @@
     <steptml:invoke name="NAME">...</steptml:invoke><｜tool_call_end｜>
     <｜tool▁calls▁end｜>
 
-A call's text shows which release wrote it, so every body is parsed, whichever of these formats is expected. Distilled
-and quantized models also write the tokens with ASCII bars, or with other characters between the words.
+All bodies are parsed, whichever of these formats is expected, because a call's text shows its release. Distilled and
+quantized models also write the tokens with ASCII bars, or with other characters between the words.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TYPED_HEADS, UNTYPED_HEADS = "deepseek typed heads", "deepseek untyped heads"
 """Body variants: DeepSeek V3 writes ``function`` and a separator before the name, V3.1 writes only the name."""
 
 TYPED_NAME = "function="
-"""Prefix that distilled models write before a name, derived from V3's word before the separator."""
+"""Prefix that distilled models write before a name, after V3's word before the separator."""
 
 STEP_TAGS = XmlInvokeTags(
     call=("<steptml:invoke",),
@@ -44,7 +44,7 @@ STEP_TAGS = XmlInvokeTags(
 
 
 def _list_spellings(words: str) -> tuple[str, ...]:
-    """Return all spellings of a token in DeepSeek and Step, and the misspellings that models write."""
+    """Return all spellings of a token: DeepSeek's, Step's, and misspellings that models write."""
     return tuple(f"<{bar}{words.replace(' ', gap)}{bar}>" for bar in "｜|" for gap in "▁_ ")
 
 
@@ -117,7 +117,7 @@ def _get_closing(opening: str) -> str:
 
 
 def _read_name_alone(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call that consists only of the name of one of the session's tools. Other text is not a call."""
+    """Parse a call that is only the name of one of the session's tools. Other text is not a call."""
     ahead: list[str] = []
     name, _ = yield from source.consume_through(_call_end, ahead)
     if source.tools.match(name.strip()) is None:
@@ -140,7 +140,7 @@ STRAYS = (*CALLS_END, *CALL_END)
 
 
 def read_step_invoke(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse Step's ``steptml:invoke`` element without the tokens around it, at the beginning of a line."""
+    """Parse Step's ``steptml:invoke`` element without the tokens around it, at the start of a line."""
     if not source.at_line_start:
         return TEXT
     result = yield from _read_step_invoke(source, consumed)

@@ -10,10 +10,10 @@
 
 ``string="false"`` marks a JSON value. All spellings are parsed, whichever release is expected. Models also omit the
 underscore, misspell the words of sections and closing tags, double the bars or write ASCII bars. GigaChat 3.5 writes
-the same elements with GCML in place of DSML.
+the same elements with GCML instead of DSML.
 
-Sometimes DeepSeek V4 omits the tags of the section and of the call, and writes ``<function>`` and an element with the
-name. This is only accepted at the start of a line, and for one of the session's tools.
+DeepSeek V4 sometimes replaces the tags of the section and the call with ``<function>`` and an element with the name.
+This counts only at the start of a line, and for one of the session's tools.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def _build_openers(language: str) -> tuple[CallOpener, ...]:
 
 
 def _read_broken_tag(calls: MarkerSet | None, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a tag whose word is misspelt. If ``calls`` is given, it is a section's opening tag directly before one of
-    these markers; otherwise, it is a closing tag directly after a call."""
+    """Parse a tag whose word is misspelt. With ``calls``, it is a section's opening tag, directly before one of these
+    markers; otherwise, a closing tag directly after a call."""
     ahead: list[str] = []
     word = yield from source.consume_until(">", WORD_LIMIT, ahead)
     if word is None and source.final and source.after_call and calls is None:
@@ -119,7 +119,7 @@ def _read_broken_tag(calls: MarkerSet | None, source: BodySource, consumed: list
 
 @lru_cache
 def _build_function_reader(language: str) -> XmlInvokeReader:
-    """Return a parser of the parameters after ``<function>`` and a name. It accepts the closing tags of both
+    """Return a parser for the parameters after ``<function>`` and a name. It accepts the closing tags of both
     notations."""
     tags = _build_all_tags(language)
     return XmlInvokeReader(
@@ -154,7 +154,7 @@ def _read_function(body: XmlInvokeReader, source: BodySource, consumed: list[str
 
 
 def _put_first(tags: Sequence[str], word: str) -> tuple[str, ...]:
-    """Return ``tags``, beginning with the spelling that uses ``word``, because encoders write the first spelling."""
+    """Return ``tags`` with the spelling that uses ``word`` first, because encoders write the first spelling."""
     preferred = next(tag for tag in tags if tag.removesuffix(">").endswith(f"｜{word}"))
     return (preferred, *(tag for tag in tags if tag != preferred))
 
@@ -172,10 +172,10 @@ def build_dsml_format(
     """Build the format of one release.
 
     Args:
-        section: The word in the tags of the section.
+        section: The word in the section's tags.
         gap: Text before each of the other words.
-        models: Patterns for the names of the models.
-        result: Template for a tool's result, in which ``{}`` is the result and ``{name}`` the tool.
+        models: Patterns for the models' names.
+        result: Template for a tool result, in which ``{}`` is the content and ``{name}`` the tool.
         language: The word between the bars.
     """
     all_tags = _build_all_tags(language)

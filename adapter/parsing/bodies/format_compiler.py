@@ -1,7 +1,7 @@
-"""Compile a `FormatSpec` to a `Format`, a table that refers to the body parsers of this folder.
+"""Compile a `FormatSpec` to a `Format` that uses the body parsers in this folder.
 
-For markers that several model families share, the compiler uses the body parser that handles all these families and
-their models' typical errors. For other markers, it builds a body parser from the specification.
+For markers that several model families share, it uses the parser that handles all these families and their models'
+typical errors. For other markers, it builds a parser from the specification.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from adapter.tools.decoded_json_calls import extract_calls
 _NAME, _KEY = "name_of_tool", "key_of_it"
 
 MAX_MARKER = 200
-"""Maximum length of a marker, in characters. Longer text is probably content next to a call."""
+"""Maximum length of a marker, in characters. Anything longer is probably content next to a call."""
 
 
 MAX_BRACKETS = 50
@@ -138,8 +138,10 @@ _SHARED_JSON = {
 
 
 def _find_json_around(text: str, word: str) -> tuple[int, int, Json]:
-    """Return the start, the end and the value of the outermost JSON object or list that contains ``word``. Raises
-    UnsupportedLayoutError if there is none."""
+    """Return the start, end and value of the outermost JSON object or list that contains ``word``.
+
+    Raises UnsupportedLayoutError if there is none.
+    """
     decoder = json.JSONDecoder()
     name_start = text.index(word)
     for match in islice(re.finditer(r"[{\[]", text[:name_start]), MAX_BRACKETS):
@@ -161,7 +163,7 @@ def _find_own_fixes(value: Json, key: str) -> set[str]:
 
 
 def _ignore_fixes(read: BodyReader, fixes: set[str]) -> BodyReader:
-    """Return a parser like ``read`` that does not report the repairs ``fixes``, which the format requires."""
+    """Wrap ``read`` so that it does not report the repairs ``fixes``, which the format requires."""
 
     def read_own(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         return (yield from read(source, consumed)).remove_fixes(*fixes)

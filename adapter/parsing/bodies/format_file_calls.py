@@ -8,9 +8,9 @@
       city: Oslo
     </call>
 
-The body is YAML, or pairs of a key and a value, or a JSON object in place of pairs that this notation cannot hold. It
-ends at the first closing marker at which it can be parsed, so that a value may contain a closing marker, unless the
-next call begins before that marker. ``{name}`` and ``{key}`` in the texts represent the current name and key.
+The body is YAML, or key-value pairs, or a JSON object instead of pairs that this notation cannot hold. It ends at the
+first closing marker at which it can be parsed, so that a value may contain a closing marker, or before the next call.
+``{name}`` and ``{key}`` in the texts represent the current name and key.
 """
 
 from __future__ import annotations
@@ -31,26 +31,25 @@ from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader
 
 MAX_CLOSERS = 20
-"""Maximum number of closing markers at which a body is tentatively parsed."""
+"""Maximum number of closing markers at which the parser tries to end a body."""
 MAX_RETRIED = 20_000
-"""Maximum length, in characters, of a damaged body that is searched for the next call, because its calls are parsed
-again."""
+"""Maximum length, in characters, of a damaged body that is searched for the next call. Its calls are parsed again."""
 
 _PLAIN = re.compile(r"[^\W\d][\w ./@()-]*", re.ASCII)
 
 DecodeBody: TypeAlias = Callable[[str, PendingCall], None]
-"""A function that adds the arguments in a body's text to the call. It raises FormatError if the text is invalid."""
+"""A function that adds the arguments in a body's text to the call. It raises FormatError for invalid text."""
 
 SplitPairs: TypeAlias = Callable[[str], list[tuple[str, str]] | JsonObject]
-"""A function that splits a body's text into keys and the texts of their values, or returns the JSON object in their
-place. It raises FormatError if the text is invalid."""
+"""A function that splits a body's text into keys and the texts of their values, or returns a JSON object that replaces
+them. It raises FormatError for invalid text."""
 
 
 class DescribedCall:
     """Parses ``NAME<after_name>...<closing>`` after the opening marker. An instance is a `BodyReader`.
 
-    ``after_name`` has the texts that may follow a name. ``opening`` begins the next call. ``needs_closing`` is true if
-    only the closing marker shows that a body is complete.
+    ``after_name`` are the texts that may follow a name. ``opening`` begins the next call. ``needs_closing``: whether a
+    body is complete only with its closing marker.
     """
 
     def __init__(
@@ -131,8 +130,8 @@ class DescribedCall:
 
 
 def loosen(text: str) -> str:
-    """Return a regular expression for ``text`` that accepts any whitespace in place of a line break. After a tag, a
-    line break may also be missing."""
+    """Return a pattern for ``text`` in which any whitespace may replace a line break. After a tag, it may also be
+    missing."""
     *pieces, last = re.split(r"[ \t]*\r?\n\s*", text)
     breaks = (r"\s{0,20}" if piece.endswith((">", "]")) else r"[ \t]*\r?\n\s{0,20}" for piece in pieces)
     return "".join(f"{re.escape(piece)}{gap}" for piece, gap in zip(pieces, breaks, strict=True)) + re.escape(last)
@@ -223,9 +222,9 @@ def build_pairs_splitter(before_first: str, before_key: str, opening: str, value
 def build_pairs_decoder(
     split: SplitPairs, before_key: str, opening: str, value_close: str, next_call: str, closing: str
 ) -> DecodeBody:
-    """Return a decoder for key-value pairs. A value is an error if its end is uncertain.
+    """Return a decoder for key-value pairs. A value whose end is uncertain is an error.
 
-    ``next_call`` is the text that begins a call, and ``closing`` ends it. For the other texts, see
+    ``next_call`` is the text that begins a call, ``closing`` the text that ends it. For the other texts, see
     `build_pairs_splitter`.
     """
     before, quote = re.escape(before_key.strip()), re.escape(_find_last_word(opening)) if value_close.strip() else ""
@@ -252,10 +251,10 @@ def build_pairs_decoder(
 
 
 def find_uncertain_text(text: str, key: str, opening: str, value_close: str, next_call: str, closing: str) -> str:
-    """Return text in a value that may begin or end a value or a call, or "".
+    """Return text in a value that might begin or end a value or call, or "".
 
-    This is the text that begins a call, unless the text that ends a call follows; unpaired punctuation at an end of the
-    value that also occurs in the texts around values; or an unpaired ``value_close`` at the end of a line.
+    This is ``next_call``, unless ``closing`` follows it; unpaired punctuation from the texts around values, at an end
+    of the value; or an unpaired ``value_close`` at the end of a line.
     """
     text, next_call, closing, opening, value_close = map(str.lower, (text, next_call, closing, opening, value_close))
     if f"\n{text}".rfind(next_call) > f"\n{text}".rfind(closing):
@@ -277,7 +276,7 @@ def _find_last_word(text: str) -> str:
 
 
 def _decode_text(text: str) -> str:
-    """Return the content of a string in double quotes. Return any other text unchanged."""
+    """Decode a string in double quotes. Any other text is returned unchanged."""
     decoded = decode_strict(text) if text[:1] == '"' == text[-1:] else None
     is_string = decoded is not None and decoded.end == len(text) and isinstance(decoded.value, str)
     return str(decoded.value) if is_string and decoded is not None else text

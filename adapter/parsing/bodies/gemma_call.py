@@ -7,9 +7,9 @@
     value  = string | number | true | false | null | "[" (value ("," value)*)? "]" | object
     string = QUOTE any text QUOTE | a JSON string
 
-QUOTE is a token of the family (``<|"|>`` or ``<escape>``), so strings need no escapes. A string that contains QUOTE can
-only be written as a JSON string. In JSON strings, tokens have no meaning. Models also write pairs of QUOTE as
-quotation marks within a string.
+QUOTE is a token of the family (``<|"|>`` or ``<escape>``), so strings need no escapes. A string that contains QUOTE
+must be a JSON string, in which tokens have no meaning. Models also write pairs of QUOTE as quotation marks within a
+string.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ VALUE_LIMIT = 2_000
 """Maximum length, in characters, of a string that lacks its delimiters."""
 
 _API = "default_api"
-"""Namespace that Gemini, and models trained on its answers, write before a name."""
+"""Namespace that Gemini, and models trained on its output, write before a name."""
 _NEXT_HEAD = re.compile(r"\s*+(?:[,;]\s*+)?call:([\w.:/-]+)(?=[{(])(?![{(]¤)")
-_BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(](?!¤)")  # the mark of an escaped result
+_BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(](?!¤)")  # ¤ marks an escaped result
 _MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
 _WORD_ALONE = re.compile(r"call\s*:\s*(?=\{\s*[\"'])", re.IGNORECASE)
 _MAY_BE_WORD_ALONE = re.compile(r"c|ca|cal|call\s*+(?::\s*+(?:\{\s*+)?)?", re.IGNORECASE)
-"""Matches text that may become ``call:{`` without a tool's name, which may be in the JSON."""
+"""Matches the start of ``call:{``, in which the tool's name is missing or in the JSON."""
 
 _NAMED_HEAD = re.compile(r"\s*(?:default_api[.:])?([\w.:/-]+?)\{\s*(\w+)\s*:")
 _MAY_BE_NAMED = re.compile(r"\s*+[\w.:/-]*+(?:\{\s*+\w*+\s*+)?")
@@ -107,11 +107,10 @@ class GemmaCall:
         return is_opened and lowered.count(opening) == lowered.count(closing)
 
     def read_unmarked(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-        """Parse a call of one of the session's tools whose opening token is missing. Either a server stripped it, or
-        the model omitted it.
+        """Parse a call of one of the session's tools whose opening token a server stripped or the model omitted.
 
-        If ``call:`` is also missing, the name must equal the tool's name exactly, and the first argument must be one of
-        its parameters.
+        If ``call:`` is also missing, the name must be exactly a tool's name, and the first argument one of its
+        parameters.
         """
         match = yield from source.peek_call(_BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
         if match is None:
@@ -123,7 +122,7 @@ class GemmaCall:
         return (yield from self(source, consumed)).with_fixes("missing-open-tag")
 
     def _consume_body(self, source: StreamBuffer, body: list[str]) -> Reader[str]:
-        """Consume text up to a marker outside strings. Return the marker, or an empty string at the end of the text."""
+        """Consume text up to a marker outside strings. Return the marker, or "" at the end of the text."""
         tail = ""
         while True:
             start = len(body)
@@ -181,7 +180,7 @@ class GemmaCall:
 
 
 def _may_be_named(ahead: str, tools: ToolSet) -> bool:
-    """Return whether ``ahead`` may be the start of the name of one of the session's tools and its first argument."""
+    """Return whether ``ahead`` may be the start of a known tool's name and its first argument."""
     name = ahead.lstrip().partition("{")[0]
     if _API.startswith(name):
         return True
@@ -204,7 +203,7 @@ _BARE = re.compile(r"[^,{}\[\]\"<>\n]+")
 _BARE_MEMBER = re.compile(rf"{_BARE.pattern}(?:,(?!\s*[^\W\d][\w .-]{{0,60}}[:=])[^,{{}}\[\]\"<>\n]+)*+")
 """Matches an unquoted value in an object, up to the next key."""
 _END_QUOTE = re.compile(r"[}\])\s]*+\Z|\s*+,\s*+(?:\w++\s*+[:=]|[}\]])")
-"""Matches the text that follows a string's last delimiter, if the string itself contains delimiters."""
+"""Matches the text after the last delimiter of a string that itself contains delimiters."""
 _OTHER_QUOTE = re.compile(r"([^\"'<>]*)[\"'](?=\s*,\s*\w+\s*:\s*\Z)")
 """Matches a string that ends with a different quote than it began with, up to the next string."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?(?=\s*(?:[,}\])]|$))")
@@ -271,7 +270,7 @@ class _GemmaReader:
         return items
 
     def consume_end(self, closing: str) -> bool:
-        """Consume the closing bracket, or record its absence. Return whether the object or list ends here."""
+        """Consume the closing bracket, or record that it is missing. Return whether the object or list ends here."""
         char = self.peek()
         if char == closing:
             self.position += 1
