@@ -341,7 +341,8 @@ class _GemmaReader:
         return text.strip("'")
 
     def consume_single_quoted(self) -> str | None:
-        """Return a string in single quotes, or None if neither they nor the format's own quote close it."""
+        """Consume a string in single quotes, which the format's own quote may also close. Return None if it is not
+        closed."""
         end = self.position + 1
         while (end := self.text.find("'", end, self.position + VALUE_LIMIT) + 1) > 0:
             if _AFTER_VALUE.match(self.text, end):
@@ -351,7 +352,7 @@ class _GemmaReader:
         return self.consume_text_before_quote(1)
 
     def consume_text_before_quote(self, skipped: int = 0) -> str | None:
-        """Return a string without an opening quote, or None if the next quote belongs to another value.
+        """Consume a string without its opening quote. Return None if the next quote belongs to another value.
 
         ``skipped``: the length of a wrong quote in place of the opening one.
         """

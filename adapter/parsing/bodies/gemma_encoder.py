@@ -18,7 +18,7 @@ def _encode(value: Json, quote: str) -> str:
         case str():
             if quote.lower() not in value.lower():
                 return f"{quote}{value}{quote}"
-            # The escapes keep tokens out of the string, because the parser looks for them outside QUOTE.
+            # Escaped, because the parser finds tokens in any string that is not between QUOTEs.
             return dump_json(value).replace("<", "\\u003c")
         case dict():
             return (

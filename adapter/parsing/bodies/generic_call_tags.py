@@ -10,12 +10,11 @@
     <tool_use><tool_name>NAME</tool_name><parameters><KEY>value</KEY></parameters></tool_use>
     <Call><Function>NAME</Function><Parameters><KEY>value</KEY></Parameters></Call>
     <tool>NAME</tool><args>{...}</args>
-    <tool>NAME</tool><tool_input>value</tool_input>        as LangChain's XML agent writes it
+    <tool>NAME</tool><tool_input>value</tool_input>        from LangChain's XML agent
     <tool_use><NAME>{...}</NAME></tool_use>                also in <TOOLCALL>
     <function_invocation><function=NAME>...</function></function_invocation>
 
-The tags are ordinary words. They are therefore only accepted at the start of a line, and around a call of one of the
-session's tools.
+The tags are ordinary words, so they count only at the start of a line and around a call of one of the session's tools.
 """
 
 from __future__ import annotations
@@ -70,14 +69,14 @@ def _build_reader(tag: str) -> BodyReader:
         else:
             result = yield from _read_after_own_name(closing, source, consumed)
         if result is CUT and char != "{" and source.is_empty:
-            return CUT  # after the name of a tool of the session
+            return CUT  # after a known tool's name
         return result.with_repairs("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
 
     return read
 
 
 def _read_after_own_name(closing: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``NAME</tool><args>...</args>``: the element whose opening tag was just consumed contains only the name."""
+    """Parse ``NAME</tool><args>...</args>`` after ``<tool>``, whose element contains only the name."""
     text = yield from source.consume_until("<", NAME_LIMIT, consumed)
     name = (text or "").strip()
     if source.tools.match(name) is None:
@@ -90,7 +89,7 @@ def _read_after_own_name(closing: str, source: BodySource, consumed: list[str]) 
 
 
 def _read_attributes(tag: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call after ``<TAG `` with attributes that name the tool and may be its arguments."""
+    """Parse a call after ``<TAG `` whose attributes name the tool and may be its arguments."""
     if not source.at_line_start:
         return TEXT
     source.may_be_text = True
@@ -123,7 +122,7 @@ def begins_with_json(source: StreamBuffer, consumed: list[str]) -> Reader[bool]:
 
 @lru_cache(maxsize=64)
 def build_attribute_reader(tag: str) -> XmlInvokeReader:
-    """Return a parser of calls like ``<TAG name="NAME">...</TAG>``."""
+    """Return a parser for calls like ``<TAG name="NAME">...</TAG>``."""
     return XmlInvokeReader(
         XmlInvokeTags(
             call=(f"<{tag}",),
@@ -135,7 +134,7 @@ def build_attribute_reader(tag: str) -> XmlInvokeReader:
 
 
 def read_json_in_tag(opening: str, closing: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``{...}>`` after ``opening``, and the closing tag if it follows."""
+    """Parse ``{...}>`` after ``opening``, and the closing tag, if any."""
     source.may_be_text = True
     result = yield from TaggedJson(opening, ">")(source, consumed)
     if not result.calls_known_tools(source.tools):

@@ -6,7 +6,7 @@
     <|start|>assistant<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{...}<|call|>
     <|start|>assistant to=functions.NAME<|channel|>commentary json<|message|>{...}<|call|>
 
-The prompt ends with ``<|start|>assistant``, so an answer begins inside a header. Only the header determines whether a
+The prompt ends with ``<|start|>assistant``, so an answer begins inside a header. The header alone decides whether a
 message is reasoning, content or a call, even if the message quotes markers.
 """
 
@@ -33,19 +33,19 @@ ASSISTANT = START + "assistant"
 SPACED = START + " assistant"
 
 HEADER_WORDS = "header words"
-"""Body variant for servers that strip the tokens of headers, so that headers are plain words."""
+"""Body variant for servers that strip the tokens of headers, which leaves plain words."""
 
 HEADER_LIMIT = 400
-"""Maximum length of a header, in characters. Longer text is prose that mentions a marker."""
+"""Maximum length of a header, in characters. Anything longer is prose that mentions a marker."""
 
 RUBBISH_LIMIT = 60
-"""Maximum number of characters from the arguments to the end of the token that closes the call."""
+"""Maximum number of characters from the end of the arguments to the end of the token that closes the call."""
 
 _BEFORE = (START, CHANNEL)
 _FINAL = CHANNEL + "final" + MESSAGE
 _CALL_HEADERS = (CHANNEL + "commentary to=functions.", " to=functions.", CHANNEL + "analysis to=functions.")
 _GLUED_HEADERS = ("assistantcommentary to=", "assistantanalysis to=")
-"""Beginnings of a call's header whose tokens were stripped, so that it may be glued to the text before."""
+"""Beginnings of a call's header whose tokens were stripped. They may directly follow other text."""
 _RECIPIENT_START = "to="
 _REASONING = OpaqueSection(
     is_reasoning=True,
@@ -62,7 +62,7 @@ _REASONING_WITHOUT_TOKENS = OpaqueSection(
 _SECTIONS = {"analysis": _REASONING, "commentary": _CONTENT, "final": _CONTENT}
 
 _NOT_TOOLS = ("assistant", "user", "all")
-"""Recipients that are participants of the conversation rather than tools."""
+"""Recipients that are participants of the conversation, not tools."""
 
 # Possessive, so that other text is rejected in linear time.
 _HEADER = re.compile(
@@ -74,8 +74,8 @@ _RECIPIENT = re.compile(r"\bto=([^\s<]+)", re.IGNORECASE)
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)", re.IGNORECASE)
 _KNOWN_CHANNEL = re.compile(r"\s*(?:analysis|commentary|final)\b", re.IGNORECASE)
 _TYPE = r"(?:\s*(?:code|json)?\s*(?=\{)|[ \t]+[^\n<{}\[\].]{1,40}\n\s*(?=\{\s*\"))"
-"""Matches the type of the arguments, which precedes them. If the token before the type is missing, gpt-oss also writes
-other words in its place, on the same line."""
+"""Matches the type of the arguments, which precedes them. If the token before it is missing, gpt-oss may write other
+words instead, on the same line."""
 
 _STRIPPED = re.compile(rf"\s*(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]+){_TYPE}")
 _MAY_BE_STRIPPED = re.compile(
@@ -109,8 +109,8 @@ _elements = MarkerSet(*invoke_tags.SECTION.opens)
 
 
 def read_message(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the rest of a header after ``<|channel|>``, ``<|start|>assistant`` or ``to=``. If it is the header of a
-    call, also parse the call's arguments."""
+    """Parse the rest of a header after ``<|channel|>``, ``<|start|>assistant`` or ``to=``, and the arguments if it is a
+    call's."""
     opening = "".join(consumed)
     if not source.at_line_start and opening == CHANNEL:
         return TEXT
@@ -160,8 +160,8 @@ def _consume_space(source: StreamBuffer, consumed: list[str]) -> Reader[None]:
 
 
 def read_rest_of_header(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse `` to=NAME...`` at the start of an answer, because the prompt ended with ``<|start|>assistant``. If it
-    ended with ``<|start|>``, the answer begins with ``assistant``."""
+    """Parse `` to=NAME...`` at the start of an answer: the prompt ended with ``<|start|>assistant``. If it ended with
+    ``<|start|>``, ``assistant`` comes first."""
     ahead: list[str] = []
     source.may_be_text = True
     role = yield from source.peek_match(_ROLE, HEADER_LIMIT, _may_be_role)
@@ -183,7 +183,8 @@ def read_rest_of_header(source: BodySource, consumed: list[str]) -> Reader[BodyR
 
 
 def _read_without_message(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``to=NAME {...}`` (one of the session's tools) at the start of an answer stripped of special tokens."""
+    """Parse ``to=NAME {...}`` at the start of an answer whose special tokens were stripped. NAME must be a known
+    tool."""
     match = yield from source.peek_match(_STRIPPED, HEADER_LIMIT, _MAY_BE_STRIPPED.fullmatch)
     if match is None or source.tools.match(match[1]) is None:
         return TEXT
@@ -194,15 +195,15 @@ def _read_without_message(source: BodySource, consumed: list[str]) -> Reader[Bod
 
 
 def read_without_start(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a header after the end of a message, if ``<|start|>assistant`` or all tokens are missing."""
+    """Parse a header after the end of a message if ``<|start|>assistant`` or all tokens are missing."""
     result = yield from read_rest_of_header(source, consumed)
     return (yield from read_without_tokens(source, consumed)) if result.not_a_call else result
 
 
 def read_without_tokens(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``analysisWe need ...``: special tokens were stripped, leaving headers as plain words.
+    """Parse ``analysisWe need ...``, which is left of a header after special tokens were stripped.
 
-    ``assistantfinal`` or a call ends such reasoning. If another format is expected, the first word may be an ordinary
+    ``assistantfinal`` or a call ends such reasoning. With another expected format, the first word may be an ordinary
     name: ``analysisResult is a list.``
     """
     if HEADER_WORDS not in source.body_variants:
@@ -238,7 +239,8 @@ def _may_be_without_tokens(ahead: str) -> bool:
 
 
 def _calls_tool(text: str, end: str, tools: ToolSet) -> bool:
-    """Return whether ``text`` is the rest of a header that calls a known tool, rather than a quotation."""
+    """Return whether ``text`` is the rest of a header that calls a known tool. Otherwise, the header may be a
+    quotation."""
     names = _RECIPIENT.findall(text) if end.lower() == MESSAGE and _HEADER.fullmatch(text) else []
     return any(tools.match(name.removeprefix("functions.")) for name in names)
 
@@ -246,9 +248,8 @@ def _calls_tool(text: str, end: str, tools: ToolSet) -> bool:
 def _read_broken_header(source: StreamBuffer, consumed: list[str], closed: str, end: str) -> BodyResult:
     """Parse a header without ``<|message|>``. If it names a channel, the text after the name belongs to that channel.
 
-    ``closed`` is the header's text if ``end`` closes the message, as in ``<|channel|>??<|end|>``. At temperature 1,
-    about one turn in 25 of gpt-oss begins like this. If ``closed`` contains words, it is reasoning; any other text is
-    dropped.
+    ``closed`` is the header's text if ``end`` closes the message, as in ``<|channel|>??<|end|>``, with which gpt-oss
+    begins one turn in 25 at temperature 1. If ``closed`` contains words, it is reasoning; otherwise, it is dropped.
     """
     name_match = _KNOWN_CHANNEL.match(source.text, source.position, source.position + HEADER_LIMIT)
     if consumed[-1].lower() == CHANNEL and closed and not _WORD.search(_HEADER_WORDS.sub("", closed)):
@@ -318,7 +319,7 @@ def read_lone_token(source: BodySource, consumed: list[str]) -> Reader[BodyResul
 
 
 def _find_last_arguments(text: str, name: str, tools: ToolSet) -> JsonObject | None:
-    """Return the object that follows reasoning at the end of ``text``, if it fits the tool ``name``."""
+    """Return the object that ends ``text``, after reasoning, if it fits the tool ``name``, or None."""
     start = text.find("\n{") + 1
     value = decode_strict(text, start) if start else None
     is_last = value is not None and not text[value.end :].strip()

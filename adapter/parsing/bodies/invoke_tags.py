@@ -1,4 +1,4 @@
-"""Parse ``invoke`` elements in a section. Anthropic's prompts, MiniMax M2, dots and Muse Glimmer share this notation.
+"""Parse ``invoke`` elements in a section, which Anthropic's prompts, MiniMax M2, dots and Muse Glimmer share.
 
 ::
 
@@ -8,9 +8,8 @@
     </invoke>
     </function_calls>
 
-Each tag may have a namespace, and the namespaces may differ. The type of a value is declared by the tool's definition,
-not by a tag. The tags are plain words and not control tokens, so a call without a section must be at the start of a
-line.
+Each tag may have a namespace, and the namespaces may differ. The tool's definition, not a tag, declares a value's type.
+The tags are plain words rather than control tokens, so a call without a section must begin a line.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from adapter.parsing.stream_buffer import Reader
 MINIMAX, ANTHROPIC, DOTS, ATEM = "minimax:tool_call", "function_calls", "dots_function_call", "atem:function_calls"
 
 NAMESPACES = ("", "antml:", "antml ", "atem:", "minimax:", "anthropic:", "claude:", "mcp:", "tool:", "ns:")
-"""Namespaces that models are known to write. `build_opener` is for calls in any other namespace."""
+"""Namespaces that models are known to write. For any other, see `build_opener`."""
 
 _SECTIONS = (ANTHROPIC, MINIMAX, DOTS, *(namespace + ANTHROPIC for namespace in NAMESPACES[1:]))
 
 
 def _build_tags(section: str, namespace: str) -> XmlInvokeTags:
-    """Return all spellings of the tags, beginning with the spelling that encoders write."""
+    """Return all spellings of the tags. Encoders write the first."""
     namespaces = (namespace, *(other for other in NAMESPACES if other != namespace))
     sections = (section, *(other for other in _SECTIONS if other != section))
     return XmlInvokeTags(
@@ -74,11 +73,11 @@ OPENERS = SECTION.openers
 
 @lru_cache(maxsize=64)
 def build_opener(namespace: str) -> CallOpener:
-    """Return the opening marker of a call whose tags have ``namespace`` (with its colon), and the call's parser."""
+    """Return the opener for calls whose tags have ``namespace`` (with its colon)."""
     tags = _build_tags(ANTHROPIC, namespace)
     return CallOpener(tags.call[0], _build_section(tags).read_alone)
 
 
 def build_calls_encoder(section: str, namespace: str = "") -> Callable[[list[tuple[str, JsonObject]]], str]:
-    """Return an encoder that writes calls in the section called ``section``."""
+    """Return an encoder that writes calls in the section ``section``."""
     return build_section_encoder(_build_tags(section, namespace), None)

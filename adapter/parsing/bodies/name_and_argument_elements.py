@@ -1,4 +1,4 @@
-"""Parse calls in which the tool's name is in one element and its arguments are in another, without attributes.
+"""Parse calls with the tool's name in one element and its arguments in another, without attributes.
 
 ::
 
@@ -56,8 +56,8 @@ def read_elements(source: BodySource, consumed: list[str], closing: str) -> Read
 
 
 def read_after_name(name: str, source: BodySource, consumed: list[str], closing: str) -> Reader[BodyResult]:
-    """Parse the arguments of the tool ``name``, after the element with its name. They are in another element, or end at
-    the tag ``closing``."""
+    """Parse the arguments of the tool ``name`` after the element with its name. They are in another element, or end at
+    ``closing``."""
     yield from source.skip_space(consumed)
     inner = (yield from source.consume_marker(_argument_tags, consumed))[1:-1]
     char = yield from source.skip_space(consumed)
@@ -83,7 +83,7 @@ def read_after_name(name: str, source: BodySource, consumed: list[str], closing:
 
 
 def _read_only_argument(name: str, end: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse text up to the tag ``end`` as the tool's only required parameter. Any other text is part of the answer."""
+    """Parse text up to the tag ``end`` as the tool's only required parameter. An example is returned as text."""
     text, closing = yield from source.consume_through(get_marker_set(end), consumed)
     call = PendingCall(name, source.tools.match(name))
     if not closing:
@@ -96,7 +96,7 @@ def _read_only_argument(name: str, end: str, source: BodySource, consumed: list[
 
 
 def _read_arguments(name: str, end: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse arguments, each in a separate element, up to the tag ``end``."""
+    """Parse arguments in separate elements, up to the tag ``end``."""
     text, closing = yield from source.consume_through(get_marker_set(end), consumed)
     if not closing:
         return CUT

@@ -1,4 +1,4 @@
-"""Parse a name followed by its arguments as one JSON object, between the markers of a specification.
+"""Parse a name and then its arguments as one JSON object, between the markers of a specification.
 
 ::
 
@@ -7,8 +7,8 @@
     <|tool_call_begin|>functions.get_time:0<|tool_call_argument_begin|>{}<|tool_call_end|>
     <function=get_time>{}</function>
 
-This is for formats without special rules. DeepSeek, Kimi and Mistral have their own parsers, which handle the typical
-errors of these models.
+This is for formats without special rules. DeepSeek, Kimi and Mistral have their own parsers, which handle these models'
+typical errors.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class NameThenJsonReader:
     """Parses the body after ``opening``. An instance is a `BodyReader`.
 
     Args:
-        closing: The closing marker. If it is empty, the call ends with its braces, and cannot contain one of ``ends``.
+        closing: The closing marker. If it is empty, the call ends with its braces and cannot contain one of ``ends``.
         prefix: Text before each name (``functions.``).
         separators: The markers between the name and the arguments, in order. An id may come between two separators;
-            models omit it together with the first separator. Without separators, the name ends at the end of its line
-            or at the brace.
+            models omit it together with the first separator. Without separators, the name ends at the brace or the end
+            of its line.
         is_numbered: Whether a colon and a number follow the name.
         ends: Markers that can only occur after the call.
     """
@@ -81,7 +81,7 @@ class NameThenJsonReader:
             source.push_back(marker)
         if self._last is not None and marker != "{" and marker.lower() not in self._left_out:
             marker = yield from source.peek_marker(self._last, HEAD_LIMIT)
-            if marker.lower() == self.opening.lower():  # of the next call
+            if marker.lower() == self.opening.lower():  # the next call's
                 source.push_back((yield from source.read_until(self._last, head)))
                 consumed.extend(head)
                 return BodyResult(error=self._no_arguments)
@@ -96,7 +96,7 @@ class NameThenJsonReader:
         return (yield from self._build_json_reader(name)(source, consumed))
 
     def _ends_before_arguments(self, source: StreamBuffer) -> bool:
-        """Return whether only a name and a separator, and possibly an id, are left in the text."""
+        """Return whether the text ends after a name, a separator and possibly an id."""
         rest = source.text[source.position : source.position + HEAD_LIMIT + 1]
         if self._separators is None or not source.final or len(rest) > HEAD_LIMIT:
             return False
@@ -109,7 +109,7 @@ class NameThenJsonReader:
         return UntaggedJson("arguments", after_marker=True, name=name, ends=self._ends)
 
     def _parse_name(self, text: str) -> str:
-        """Return the name in ``text``, or an empty string if the name is invalid."""
+        """Return the name in ``text``, or "" if it is invalid."""
         name = text.strip().removeprefix(self._prefix)
         if self._is_numbered:
             name = re.sub(r":\d+\Z", "", name)
@@ -117,7 +117,8 @@ class NameThenJsonReader:
 
 
 def build_word_reader(read: BodyReader) -> BodyReader:
-    """Wrap ``read`` for a marker that is an ordinary word: in mid-line, only calls of known tools are accepted."""
+    """Wrap ``read`` for a marker that is an ordinary word: in the middle of a line, only calls of known tools are
+    accepted."""
 
     def read_after_word(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         if source.at_line_start or source.after_call:

@@ -1,4 +1,4 @@
-"""Parse a parameter of an XML function whose name and value are elements, as the ZAYA models write it.
+"""Parse an XML function's parameter whose name and value are elements, as the ZAYA models write it.
 
 ::
 
@@ -23,10 +23,10 @@ _value_close, _close = MarkerSet("</value>"), MarkerSet("</parameter>")
 
 
 def read_named_value(source: StreamBuffer, consumed: list[str], call: PendingCall) -> Reader[bool]:
-    """Parse the parameter at the current position and add it to ``call``. If there is none, return False and consume
-    nothing.
+    """Parse the parameter at the current position and add it to ``call``. If there is none, consume nothing and return
+    False.
 
-    ``</value>`` ends the value only if ``</parameter>`` follows. Raises BodyError if the value has no end.
+    ``</value>`` ends the value only before ``</parameter>``. Raises BodyError if the value has no end.
     """
     head = yield from source.peek_match(_HEAD, HEAD_LIMIT, lambda ahead: _OPEN.startswith(ahead[: len(_OPEN)].lower()))
     if head is None:

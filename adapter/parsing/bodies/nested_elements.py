@@ -8,9 +8,8 @@
     T<KEY>T<INNER>valueT</INNER>T</KEY>                     an object
     T</invoke>
 
-A tag is only recognized after the token, so values need no escaping. The type of a value is declared by the tool's
-definition. Without a definition, text that is a number, true, false or null is converted. One JSON object may replace
-the elements.
+A tag counts only after the token, so values need no escaping. The tool's definition declares a value's type. Without a
+definition, a number, true, false or null is converted. One JSON object may replace the elements.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.schema_refs import expand_schema
 
 TAG_LIMIT = 300
-"""Maximum length of a tag, in characters. If the text is longer, the token before it is a stray one."""
+"""Maximum length of a tag, in characters. If no tag of this length follows a token, the token is a stray one."""
 
 VALUE_LIMIT = 2_000
-"""Maximum length, in characters, of the rest of a value that contains a call's closing tag."""
+"""Maximum number of characters of a value after a call's closing tag that the value contains."""
 
 ITEM = "item"
 
@@ -48,18 +47,18 @@ _RESERVED = ("invoke", "tool_call", "parameter")
 
 @dataclass(slots=True)
 class _Element:
-    """The part of an element that has been parsed so far: text, or child elements."""
+    """The part of an element parsed so far: text or child elements."""
 
     key: str
     schema: Mapping[str, Json]
     text: list[str] = field(default_factory=list)
     has_text: bool = False
-    """True if ``text`` has more than whitespace."""
+    """True if ``text`` is more than whitespace."""
     children: list[tuple[str, Json]] = field(default_factory=list)
     fixes: dict[str, None] = field(default_factory=dict)
-    """The repairs of the call, if this is its element."""
+    """The repairs of the call, in the call's own element."""
     problem: str | None = None
-    """The reason why the whole call is invalid, or None. Only the outermost element has one."""
+    """Why the whole call is invalid, or None. Only the outermost element has one."""
 
     def add_text(self, *pieces: str) -> None:
         self.text += pieces
@@ -83,7 +82,7 @@ class _Element:
         return "array" in types or not types
 
     def drop_stray_close(self) -> None:
-        """Remove a closing tag without its token from the end of the text."""
+        """Remove this element's closing tag from the end of the text, where it lacks its token."""
         text = "".join(self.text)
         bare = text.rstrip().removesuffix(f"</{self.key}>")
         self.text = [bare if bare != text.rstrip() else text]
@@ -220,8 +219,8 @@ class NestedElements:
         return match is not None and match[1] in (f"/{key}", "/invoke", "/tool_call")
 
     def _cut(self, source: StreamBuffer, consumed: list[str]) -> BodyResult:
-        """If the text ends within a tag, consume the rest and return an error. Otherwise, return `TEXT`, because the
-        token is not part of a tag."""
+        """If the text ends within a tag, consume the rest and return an error. Otherwise, return `TEXT`: the token
+        begins no tag."""
         rest = source.text[source.position :]
         if not source.final or len(rest) >= TAG_LIMIT or "\n" in rest or ">" in rest:
             return TEXT
@@ -238,15 +237,15 @@ def _close(nested: list[_Element]) -> str:
 
 
 def _guess_value(text: str) -> Json:
-    """Convert a value of unknown type. Text that is exactly a number, true, false or null becomes that value."""
+    """Convert text without a declared type: a number, true, false or null becomes that value."""
     bare = text.strip()
     decoded = decode_strict(bare) if bare[:1] not in ("", '"', "{", "[") else None
     return decoded.value if decoded is not None and decoded.end == len(bare) else text
 
 
 def encode_call(token: str, name: str, arguments: JsonObject) -> str:
-    """Encode a call as elements, or its arguments as one JSON object in ``<invoke>`` if the elements would be parsed
-    back to other values."""
+    """Encode a call as elements, or with one JSON object in ``<invoke>`` if the elements would be parsed back
+    differently."""
     try:
         body = "".join(_encode(token, key, value, at_top=True) for key, value in arguments.items())
     except ValueError:
@@ -255,7 +254,7 @@ def encode_call(token: str, name: str, arguments: JsonObject) -> str:
 
 
 def _encode(token: str, key: str, value: Json, *, at_top: bool = False) -> str:
-    """Encode one element. Raises ValueError if the element would be parsed as another value."""
+    """Encode one element. Raises ValueError if it would be parsed back differently."""
     if not _KEY.fullmatch(key) or key in _RESERVED or len(f"</{key}>") > TAG_LIMIT:
         raise ValueError(f"the key {key!r} cannot be the name of a tag")
     if isinstance(value, dict | list):

@@ -1,4 +1,4 @@
-"""Encode calls as Python, for `python_parser`. JSON's strings and numbers are also valid Python."""
+"""Encode calls as Python, for `python_parser`. JSON strings and numbers are also valid Python."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Parse Python literals, as models write them in calls.
+"""Parse Python literals in calls that models write.
 
 ::
 
     value  = string | number | True | False | None | list | tuple | dict
 
-Nothing is ever evaluated, and depth and size are limited. A quote does not close a string if the text after it cannot
-be Python: ``'Martha's Vineyard'``, ``'awk '{print $1}' a.txt'``.
+Nothing is evaluated, and depth and size are limited. A quote does not close a string if the text after it cannot be
+Python: ``'Martha's Vineyard'``, ``'awk '{print $1}' a.txt'``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from adapter.core.json.strict import (
 )
 
 QUOTE_CONTEXT = 80
-"""Number of characters after a quote that determine whether the quote closes a string."""
+"""Number of characters after a quote that decide whether it closes a string."""
 
 _CONTINUES_STRING = re.compile(
     r"""
@@ -41,7 +41,7 @@ _CONTINUES_STRING = re.compile(
     """,
     re.VERBOSE,
 )
-"""Matches text after a quote that does not close its string, because no call can continue like that."""
+"""Matches text after a quote that does not close its string, because no call continues like that."""
 _AFTER_BROKEN_VALUE = re.compile(
     r"""
     \s*
@@ -61,7 +61,7 @@ _AFTER_BROKEN_ARGUMENT = re.compile(
     """,
     re.VERBOSE,
 )
-"""Matches text that may follow a named argument's value, if the value is a string with unescaped quotes."""
+"""Matches text that may follow a named argument whose value is a string with unescaped quotes."""
 
 _SKIP = re.compile(r"(?:\s++|#[^\n]*+|\\\n)*+")
 _PREFIX = re.compile(r"([rRuUbBfF]{0,2})('''|\"\"\"|'|\")")
@@ -83,9 +83,8 @@ def closes_string(following: str, *, is_argument: bool, is_broken: bool) -> bool
 
     Args:
         following: The next `QUOTE_CONTEXT` characters, or all remaining text.
-        is_argument: Whether the string is the value of a named argument.
-        is_broken: Whether an earlier quote did not close the string, so that the text after this quote must match
-            exactly.
+        is_argument: Whether the string is a named argument's value.
+        is_broken: Whether an earlier quote did not close the string. The text after this quote must then match exactly.
     """
     if is_broken:
         return (_AFTER_BROKEN_ARGUMENT if is_argument else _AFTER_BROKEN_VALUE).match(following) is not None
@@ -93,7 +92,7 @@ def closes_string(following: str, *, is_argument: bool, is_broken: bool) -> bool
 
 
 class LiteralReader:
-    """Parses values of a text in one pass, with one recursion per level of nesting, and records each repair."""
+    """Parses a text's values in one pass, recursively for nested values, and records each repair."""
 
     def __init__(self, text: str) -> None:
         self.text, self.position = text, 0
@@ -151,7 +150,7 @@ class LiteralReader:
         return [first, *self.parse_items(depth, closing)]
 
     def parse_items(self, depth: int, closing: str) -> list[Json]:
-        """Parse the items after the first one, and the closing bracket."""
+        """Parse the items after the first, and the closing bracket."""
         items: list[Json] = []
         while self.peek() != closing:
             self.expect(",", f"a comma or {closing!r}")
@@ -161,7 +160,7 @@ class LiteralReader:
         return items
 
     def parse_dict_or_set(self, depth: int) -> Json:
-        """Parse a dict, or a set, which becomes a list because JSON has no sets."""
+        """Parse a dict, or a set, which becomes a list."""
         self.position += 1
         if self.peek() in ("", "}"):
             return self.parse_dict(depth)
@@ -174,7 +173,7 @@ class LiteralReader:
         return [first]
 
     def parse_dict(self, depth: int, first: Json = None) -> JsonObject:
-        """Parse the members after the opening brace, or after the key ``first``."""
+        """Parse the items after the opening brace, or after the key ``first``."""
         members: JsonObject = {}
         while first is not None or self.peek() != "}":
             key, first = first if first is not None else self.parse_value(depth + 1), None
@@ -204,7 +203,7 @@ class LiteralReader:
         return keep_number_text(value, spelling)
 
     def parse_strings(self, *, is_argument: bool) -> str:
-        """Parse one string, or several adjacent strings, which Python concatenates."""
+        """Parse one string, or several adjacent ones, which Python concatenates."""
         parts = []
         while (opening := _PREFIX.match(self.text, self.position)) is not None:
             parts.append(self.parse_string(opening, is_argument=is_argument))
@@ -252,20 +251,21 @@ class LiteralReader:
                 self.position += 1
 
     def decode_literal(self, written: str, text: str, quotes: int) -> str:
-        """Return the content of the string ``written``, whose usual value is ``text``. If it has unknown escapes, as in
-        ``"\\alpha \\theta"``, all backslashes are literal, unless some clearly begin escapes."""
+        r"""Return the content of the string ``written``, whose usual value is ``text``. If it has unknown escapes, as
+        in ``"\\alpha \\theta"``, all its backslashes are literal, unless some clearly begin escapes."""
         content = written[quotes:-quotes]
         return text if LAYOUT_ESCAPE.search(content) else PUNCTUATION_ESCAPE.sub(r"\1", content)
 
     def is_triple_quoted(self, start: int, quotes: str, *, is_argument: bool) -> bool:
-        """Return whether a triple-quoted string begins at ``start``, rather than one whose text begins with quotes."""
+        """Return whether a triple-quoted string begins at ``start``. Otherwise, the text of an ordinary string begins
+        with quotes."""
         end = self.text.find(quotes, start)
         following = self.text[end + 3 : end + 3 + QUOTE_CONTEXT]
         has_four = self.text.startswith(quotes[0], start)
         return not has_four or (end >= 0 and closes_string(following, is_argument=is_argument, is_broken=True))
 
     def parse_escape(self, *, is_raw: bool) -> str:
-        """Parse an escape sequence. An unknown sequence is kept unchanged, as in Python, and so is ``\\alpha``."""
+        r"""Parse an escape sequence. An unknown one is kept unchanged, as in Python, and so is ``\\alpha``."""
         char = self.text[self.position + 1 : self.position + 2]
         if not char:
             raise UnterminatedError("the text ends inside a string")

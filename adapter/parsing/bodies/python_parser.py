@@ -4,7 +4,7 @@
 
     call   = NAME "(" (KEY "=" value | value | "**" dict) ("," ...)* ")"
 
-Nothing is ever evaluated. `python_literals` parses the values.
+Nothing is evaluated. `python_literals` parses the values.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.tool_set import ToolSet
 
 NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
-"""Matches a tool's name. It may contain a hyphen, or be the method of an object."""
+"""Matches a tool's name, which may contain a hyphen or be an object's method."""
 
 MAX_LATER = 20
-"""Maximum number of positions at which a call after a damaged one may begin."""
+"""Maximum number of positions after a damaged call at which another call is tried."""
 
 _NEXT_CALL = re.compile(r"(?:[,;]\s*+|\n[^\S\n]*+)([^\W\d]\w*+(?:[.-]\w++)*+)\s*+\(")
 _NORMAL_FIXES = frozenset({"missing-bracket", "json-literal"})
-"""Repairs that are normal in calls after a damaged one, where a list's closing bracket has no opening bracket."""
+"""Repairs that are normal after a damaged call, where a list's closing bracket has no opening bracket."""
 _KEY = re.compile(r"([^\W\d]\w*)\s*=(?!=)")
 _ASSIGNMENT = re.compile(r"[^\W\d]\w*\s*=(?!=)")
 _PRINT = re.compile(r"print\s*\(")
@@ -40,8 +40,8 @@ def read_calls(text: str, tools: ToolSet, offset: int) -> BodyResult:
     """Return all calls in ``text``, which contains lists or statements. ``offset`` is the position of the text in the
     call.
 
-    If a later call cannot be parsed, the result contains the calls before it and an error. Raises FormatError if the
-    first call cannot be parsed, and UnterminatedError if the text ends too early.
+    If a later call cannot be parsed, the result has the calls before it and an error. Raises FormatError if the first
+    call cannot be parsed, and UnterminatedError if the text ends too early.
     """
     return _PythonReader(text, tools, offset).parse_calls()
 
@@ -51,7 +51,7 @@ def explain_error(error: FormatError) -> str:
 
 
 class _PythonReader(LiteralReader):
-    """Parses the calls of a text in one pass."""
+    """Parses a text's calls in one pass."""
 
     def __init__(self, text: str, tools: ToolSet, offset: int) -> None:
         super().__init__(text)
@@ -113,13 +113,13 @@ class _PythonReader(LiteralReader):
         return BodyResult(tuple(calls), tuple(self.fixes))
 
     def is_argument_of(self, calls: list[DecodedCall]) -> bool:
-        """Return whether the last call was closed too early, so that another of its arguments follows."""
+        """Return whether the last call was closed too early: another of its arguments comes next."""
         key, tool = _KEY.match(self.text, self.position), self.tools.match(calls[-1].name) if calls else None
         return key is not None and tool is not None and key[1] in tool.properties and key[1] not in calls[-1].arguments
 
     def parse_later_calls(self, start: int, depth: int) -> BodyResult:
-        """Parse the calls after the damaged call at ``start``, beginning with the first call from which the rest of the
-        text can be parsed without repairs. ``depth``: number of open lists."""
+        """Parse the calls after the damaged one at ``start``, from the first from which the rest of the text needs no
+        repairs. ``depth``: number of open lists."""
         for match in _NEXT_CALL.finditer(self.text, start + 1):
             if self.attempts <= 0:
                 break
@@ -135,7 +135,7 @@ class _PythonReader(LiteralReader):
         return BodyResult()
 
     def parse_swallowed_calls(self, start: int, depth: int) -> BodyResult:
-        """Parse the calls that are inside a string of the call at ``start``, because that string was not closed."""
+        """Parse the calls inside an unclosed string of the call at ``start``."""
         is_broken = "unescaped-quote" in self.fixes and _NEXT_CALL.search(self.text, start + 1, self.position)
         return self.parse_later_calls(start, depth) if is_broken else BodyResult()
 
@@ -172,7 +172,7 @@ class _PythonReader(LiteralReader):
         return DecodedCall(tool_name, arguments, end=self.offset + self.position)
 
     def skip_comma(self, name: str) -> None:
-        """Skip the comma after an argument of ``name``. It may be missing before the name of a parameter."""
+        """Skip the comma after an argument of ``name``. Before a parameter's name, it may be missing."""
         key, tool = _KEY.match(self.text, self.position), self.tools.match(name)
         if key is not None and (tool is None or key.group(1) in tool.properties):
             self.fixes["missing-comma"] = None
@@ -180,15 +180,15 @@ class _PythonReader(LiteralReader):
             self.expect(",", "a comma or the closing parenthesis")
 
     def resolve_name(self, name: str) -> str:
-        """Return the tool's name. For ``NAME.call``, this is ``NAME``, as for Llama's built-in tools."""
+        """Return the tool's name, which is ``NAME`` for ``NAME.call``, Llama's notation for built-in tools."""
         owner = name.removesuffix(".call")
         is_method = owner != name and self.tools.match(name) is None and self.tools.match(owner)
         return owner if is_method else name
 
     def name_positional(self, name: str, values: list[Json]) -> JsonObject:
-        """Assign positional values to the tool's parameters, in the order in which the tool declares them.
+        """Assign positional values to the tool's parameters, in the declared order.
 
-        A single dict whose keys are parameters contains all arguments. So does a dict for a tool without parameters.
+        A single dict contains all arguments if its keys are parameters, or if the tool has no parameters.
         """
         tool = self.tools.match(name)
         only = values[0]
@@ -204,7 +204,7 @@ class _PythonReader(LiteralReader):
 
 
 def _is_misplaced(value: Json, schema: Json) -> bool:
-    """Return whether ``value`` is a list or an object that this parameter's ``schema`` does not allow."""
+    """Return whether ``value`` is a list or object that the parameter's ``schema`` does not allow."""
     return isinstance(value, dict | list) and not has_schema_type(value, schema)
 
 

@@ -1,7 +1,6 @@
 """Find the end of calls written as Python: ``[f(a=1), g(b='x')]``, or statements in a block.
 
-The scanner tracks quotes, so that brackets and closing markers in strings are ignored. `python_parser` parses the text
-that the scanner has delimited.
+The scanner tracks quotes, so that it ignores brackets and closing markers in strings. `python_parser` parses the calls.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.tool_set import ToolSet
 
 BARE_LISTS = "bare lists"
-"""Body variant: the format has lists without markers, so a malformed list is an error rather than text."""
+"""Body variant: the format writes lists without markers, so a malformed list is an error rather than text."""
 
 _TRIPLE = ('"""', "'''")
 _QUOTES = ('"', "'")
@@ -41,7 +40,7 @@ _DECIDES = re.compile(r"\w|[ \t]*(?:\n|[^\s\w*]|\*\s*\S|\w+(?:\s*[^\s\w=]|\s+\w|
 
 
 def read_list(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a list of calls, up to its last bracket. If the text is not such a list, consume nothing."""
+    """Parse a list of calls, up to its last bracket. For other text, consume nothing."""
     match = yield from source.peek_match(
         _LIST_BEGINS, NAME_LIMIT, lambda ahead: not ahead or _LIST_MAY_BEGIN.fullmatch(ahead)
     )
@@ -56,9 +55,9 @@ def read_list(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
 
 
 def _read_balanced(source: BodySource, consumed: list[str], offset: int | None = None) -> Reader[BodyResult]:
-    """Consume code until its brackets are balanced, and parse the calls in it. Only the last bracket may be missing.
+    """Consume code until its brackets are balanced, and parse its calls. Only the last bracket may be missing.
 
-    ``offset``: the length of the text in ``consumed``, if it is known.
+    ``offset``: the length of the text in ``consumed``, if known.
     """
     start = len(consumed)
     offset = sum(map(len, consumed)) if offset is None else offset
@@ -80,7 +79,7 @@ class PythonBlock:
     """Parses calls up to the marker ``closing``. An instance is a `BodyReader`.
 
     - ``fence``: the text before ``closing`` if the calls are in a code fence.
-    - ``opening``: the marker of the next body, which also ends this one.
+    - ``opening``: the next body's marker, which also ends this one.
     """
 
     def __init__(self, closing: str, fence: str = "", opening: str = "") -> None:
@@ -117,8 +116,8 @@ class PythonBlock:
         return result if closed else result.with_repairs("missing-close-tag")
 
     def _read_hidden(self, text: str, source: BodySource, consumed: list[str], start: int) -> BodyResult | None:
-        """Parse the calls before a closing marker that was overlooked because of a stray quote. Return None if there is
-        no such marker, or if the calls cannot be parsed."""
+        """Parse the calls before a closing marker that a stray quote hid. Return None without such a marker or on an
+        error."""
         marker = self._close.search(text, 0)
         if marker is None:
             return None
@@ -159,8 +158,8 @@ class PythonBlock:
 
 
 def read_method(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``NAME.call(...)`` or ``NAME(...)`` for the session's tools, as Llama calls its built-in tools. Semicolons
-    separate several calls."""
+    """Parse ``NAME.call(...)`` or ``NAME(...)`` for known tools: Llama's notation for built-in tools. Semicolons
+    separate calls."""
     if not _is_method((yield from peek_call_name(source)), source.tools):
         return TEXT
     calls, fixes = list[DecodedCall](), list[str]()
@@ -184,7 +183,7 @@ def _is_method(name: str, tools: ToolSet) -> bool:
 
 
 def read_one_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``NAME(...)`` after a marker, up to its closing parenthesis."""
+    """Parse ``NAME(...)`` after a marker, up to the closing parenthesis."""
     yield from source.skip_space(consumed)
     if not (yield from peek_call_name(source)):
         return CUT if source.is_empty and source.at_line_start else TEXT
@@ -192,19 +191,19 @@ def read_one_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]
 
 
 def peek_call_name(source: StreamBuffer) -> Reader[str]:
-    """Return the name if the text continues with a call, or an empty string. Nothing is consumed."""
+    """Return the name if a call comes next, or "". Nothing is consumed."""
     match = yield from source.peek_match(_FIRST_CALL, NAME_LIMIT, _MAY_CALL.fullmatch)
     return match.group(1) if match else ""
 
 
 read_after_python_tag = try_readers(read_list, UntaggedJson("parameters", after_marker=True), read_method)
-"""Parser of the text after ``<|python_tag|>``, in any of Llama's notations."""
+"""Parser for the text after ``<|python_tag|>``, in any of Llama's notations."""
 
 
 def build_python_or_json_reader(
     opening: str, closing: str, arguments_key: str = "arguments", *, has_fence: bool = False
 ) -> BodyReader:
-    """Return a parser of Python calls up to ``closing``, or of the JSON list that some models write instead.
+    """Return a parser for Python calls up to ``closing``, or for the JSON list that some models write instead.
 
     ``has_fence``: whether the format requires a code fence around the calls.
     """
@@ -231,7 +230,7 @@ def build_python_or_json_reader(
 
 
 def _consume_code(source: StreamBuffer, consumed: list[str], tokens: MarkerSet, *, stops_balanced: bool) -> Reader[str]:
-    """Consume code up to a marker that is not part of Python, or until brackets are balanced if ``stops_balanced``.
+    """Consume code up to a marker that is not part of Python or, if ``stops_balanced``, until brackets are balanced.
 
     Return the last bracket (added to ``consumed``), the marker (not added), or "" at the end of the text.
     """
@@ -265,9 +264,9 @@ def _skip_quoted(source: StreamBuffer, consumed: list[str], quote: str) -> Reade
 
 
 def _peek_after_quote(source: StreamBuffer, *, is_whole: bool) -> Reader[str]:
-    """Return the text that determines whether the quote that was just consumed closes its string.
+    """Return the text that decides whether the quote just consumed closes its string.
 
-    ``is_whole``: wait for all `QUOTE_CONTEXT` characters, even if fewer would suffice for an ordinary string.
+    ``is_whole``: whether to wait for all `QUOTE_CONTEXT` characters, even if fewer suffice for an ordinary string.
     """
     while True:
         ahead = source.text[source.position : source.position + QUOTE_CONTEXT]

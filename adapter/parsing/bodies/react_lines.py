@@ -1,16 +1,15 @@
-"""Parse calls written as two labeled lines: the tool's name, and the arguments as JSON.
+"""Parse calls on two labeled lines: the tool's name, and the arguments as JSON.
 
 ::
 
     Action: read_file                                  ✿FUNCTION✿: read_file
     Action Input: {"path": "a.py"}                     ✿ARGS✿: {"path": "a.py"}
     Observation: ...                                   ✿RESULT✿: ...
-
     Action: search(query="a")                          Action: search["a"], search, {"query": "a"}
     Action: {"name": "search", "arguments": {...}}     also in a code fence
 
-The arguments may also be plain text; see `unbracketed_arguments`. The model must stop at the third label; text after it
-is invented.
+The arguments may also be plain text; see `unbracketed_arguments`. The model must stop at the third label; it invents
+any text after that.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.unbracketed_arguments import parse_plain_arguments
 
 LANGUAGE_LIMIT = 20
-"""Maximum length of the language name of a code fence around the arguments."""
+"""Maximum length of the language of a code fence around the arguments."""
 
 _fence, _tick, _inline_object = get_marker_set("```"), get_marker_set("`"), get_marker_set("`{")
 _LANGUAGE = re.compile(r"[a-zA-Z]*(?=[^a-zA-Z])")
@@ -42,7 +41,7 @@ _MAY_BE_BRACKETED = re.compile(r"[\w.-]{1,81}+(?:\[[^\[\]\n]*)?")
 
 
 def build_labeled_reader(arguments: tuple[str, ...], result_label: str) -> BodyReader:
-    """Return a parser of the name in the rest of its line, and of the arguments after one of their labels."""
+    """Return a parser for the name in the rest of its line, and for the arguments after one of their labels."""
     label, line_end = get_marker_set(*arguments), get_marker_set("\n", *arguments)
 
     def read(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
@@ -93,7 +92,7 @@ def build_labeled_reader(arguments: tuple[str, ...], result_label: str) -> BodyR
 def _read_json_arguments(
     name: str, source: BodySource, consumed: list[str], ends: tuple[str, ...]
 ) -> Reader[BodyResult]:
-    """Parse an object, which may be in a code fence or in backticks."""
+    """Parse an object, possibly in a code fence or backticks."""
     yield from source.skip_space(consumed)
     is_fenced = yield from _consume_fence(source, consumed)
     is_inline = not is_fenced and (yield from source.is_next(_inline_object))
@@ -120,7 +119,7 @@ def _consume_fence(source: StreamBuffer, consumed: list[str]) -> Reader[bool]:
 
 
 def _read_whole_call(source: BodySource, consumed: list[str], ends: MarkerSet) -> Reader[BodyResult]:
-    """Parse a call of one of the session's tools, in Python or JSON, if the answer or the turn ends after it."""
+    """Parse a call of a known tool, in Python or JSON, if the answer or turn ends after it."""
     yield from source.skip_space(consumed)
     is_fenced = yield from _consume_fence(source, consumed)
     char = yield from source.skip_space(consumed)
@@ -148,7 +147,7 @@ def _read_whole_call(source: BodySource, consumed: list[str], ends: MarkerSet) -
 
 
 def _ends_turn(source: StreamBuffer, ends: MarkerSet) -> Reader[bool]:
-    """Return whether the text ends here, or one of the labels ``ends`` follows on the next line."""
+    """Return whether the text ends here, or the next line begins with one of the labels ``ends``."""
     ahead: list[str] = []
     char = yield from source.skip_space(ahead)
     text = "".join(ahead)
@@ -160,8 +159,8 @@ def _ends_turn(source: StreamBuffer, ends: MarkerSet) -> Reader[bool]:
 
 
 def _peek_last_block(source: StreamBuffer, ends: MarkerSet) -> Reader[str]:
-    """Return the text up to one of the labels ``ends``, or the rest of the answer if it is a single paragraph. In all
-    other cases, return an empty string. Nothing is consumed."""
+    """Return the text up to one of the labels ``ends``, or the rest of the answer if it is a single paragraph, or "".
+    Nothing is consumed."""
     taken: list[str] = []
     marker = yield from source.read_until(ends, taken)
     text = "".join(taken)

@@ -1,7 +1,6 @@
-"""Parse calls whose header names the recipient: ``>>>NAME``, followed by the arguments as one JSON object.
+"""Parse calls whose header names the recipient: ``>>>NAME``, and then the arguments as one JSON object.
 
-Functionary and other models write such calls. Their prompts end inside a header, so an answer may begin with only a
-name.
+Functionary and other models write such calls. Their prompts end inside a header, so an answer may begin with the name.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ _NAME = re.compile(r"[ \t]*([\w.:/-]*)(?:[ \t]*\r?(?=\n|\Z))?")
 
 
 def consume_name(source: BodySource, consumed: list[str], endings: MarkerSet, *, any_name: bool) -> Reader[str]:
-    """Consume a name followed by one of ``endings``, and return the name. Otherwise, consume nothing and return "".
+    """Consume a name and one of ``endings``, and return the name. Otherwise, consume nothing and return "".
 
-    ``any_name``: whether to also accept the name of an unknown tool.
+    ``any_name``: whether to accept unknown tools.
     """
     while True:
         match = _NAME.match(source.text, source.position)
@@ -49,7 +48,7 @@ def consume_cut_name(source: StreamBuffer, consumed: list[str]) -> BodyResult | 
 
 
 def read_arguments(name: str, source: BodySource, consumed: list[str], ends: tuple[str, ...]) -> Reader[BodyResult]:
-    """Parse the arguments of the call ``name``, up to one of ``ends``, which is not consumed."""
+    """Parse the arguments for the tool ``name``, up to one of ``ends``, which is not consumed."""
     result = yield from UntaggedJson("arguments", after_marker=True, name=name, ends=ends)(source, consumed)
     if not result.not_a_call:
         return result

@@ -1,4 +1,4 @@
-"""Collect arguments that are written one by one in tags. A value may be a CDATA section, and an argument may be
+"""Collect arguments that are written in tags, one by one. A value may be a CDATA section, and an argument may be
 repeated."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from adapter.tools.tool import Tool
 from adapter.tools.unbracketed_arguments import parse_plain_arguments
 
 ATTRIBUTES = r"(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'))*"
-"""Regular expression for attributes that may follow a parameter's name in its tag. They have no meaning."""
+"""Pattern for meaningless attributes that may follow a parameter's name in its tag."""
 
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 
@@ -32,7 +32,7 @@ _CDATA_START = re.compile(r"\s*\W{1,6}CDATA\b")
 _FILE_TEXT = frozenset(CONTENT) - {"data"}  # `data` may be of any type
 _SEPARATORS = frozenset('="')
 _ODD_KEY = _SEPARATORS | frozenset("' \t<")
-"""Characters that separate a name from a value, unless the tool declares a name that contains them."""
+"""Characters that separate a name from a value, unless the tool declares a name with them."""
 
 
 class BodyError(Exception):
@@ -51,12 +51,12 @@ class PendingCall:
     tool: Tool | None
     arguments: JsonObject = field(default_factory=dict)
     keys: set[str] = field(default_factory=set)
-    """Keys of the arguments that have begun, including the current argument."""
+    """Keys of the arguments so far, including the current one."""
     fixes: dict[str, None] = field(default_factory=dict)
     problem: str | None = None
-    """The reason why the call is invalid although it can be parsed to its end."""
+    """Why the call is invalid, although it can be parsed to its end, or None."""
     loose_text: str = ""
-    """Text between the parameters that is not in a tag."""
+    """Text between the parameters, outside tags."""
 
     def has_parameter(self, key: str) -> bool:
         """Return whether the tool is known and declares ``key``."""
@@ -67,7 +67,7 @@ class PendingCall:
         return key not in self.keys and self.has_parameter(key)
 
     def find_schema(self, key: str) -> JsonObject | None:
-        """Return a declared parameter's schema. If a file's content has no declared type, it is a string."""
+        """Return a declared parameter's schema. File content without a declared type is a string."""
         schema = self.tool.properties.get(key) if self.tool else None
         is_text = schema is not None and key in _FILE_TEXT and not list_types(schema)
         return {"type": "string"} if is_text else schema
@@ -95,9 +95,9 @@ class PendingCall:
     ) -> str:
         """Return the value ``text`` without a repeated closing tag at its end.
 
-        Reject the call if the end of the value is uncertain, because the value seems to be opened or closed twice, or
-        to contain another argument or call. ``opens`` and ``closes`` are the tags around a value, and ``calls`` are the
-        opening tags of a call.
+        Reject the call if the end of the value is uncertain: it seems to be opened or closed twice, or to contain
+        another argument or call. ``opens`` and ``closes`` are the tags around a value, ``calls`` the opening tags of a
+        call.
         """
         if "</" in text:
             types, bare = list_types(self.find_schema(key) or {}), remove_repeated_close(text, key, closes)
@@ -118,7 +118,7 @@ class PendingCall:
     def check_name(self, key: str, expected: str) -> None:
         """Reject the call if ``key`` is not declared and contains characters that separate a name from a value.
 
-        ``expected`` describes a valid name in the error. If the tool accepts undeclared arguments, any name is valid.
+        ``expected`` describes a valid name in the error. A tool that allows undeclared arguments accepts any name.
         """
         is_free = self.has_parameter(key) or (self.tool is not None and self.tool.schema.get("additionalProperties"))
         if not is_free and not (_ODD_KEY if self.tool else _SEPARATORS).isdisjoint(key):
@@ -155,13 +155,13 @@ class PendingCall:
     def build_unclosed_result(self, source: StreamBuffer, *, has_begun_to_close: bool = False) -> BodyResult:
         """Return the result for an answer that ends after a parameter, without the call's closing tags.
 
-        If the server reported a regular end, the result is a call, provided that all parameters have values. If the
-        text ends within a closing tag (``has_begun_to_close``), the required parameters suffice.
+        It is a call if the server reported a regular end and all parameters have values. If the text ends within a
+        closing tag (``has_begun_to_close``), the required parameters suffice.
         """
         is_regular = source.finish_reason is not None and not source.was_cut
         if self.tool is None or not is_regular or self._list_missing():
             return CUT
-        has_begun_to_close &= bool(self.arguments)  # without arguments, it may be the tag of the first one
+        has_begun_to_close &= bool(self.arguments)  # without arguments, it may be the first one's tag
         is_whole = has_begun_to_close or self.arguments.keys() >= self.tool.properties.keys()
         return self.build_result("missing-close-tag") if is_whole else CUT
 
@@ -174,7 +174,7 @@ class PendingCall:
 
 
 def unwrap_cdata(text: str, fixes: dict[str, None]) -> str:
-    """Return the content of ``text`` if it is a CDATA section, and record the repair; otherwise, return ``text``."""
+    """Return the content of ``text`` and record the repair if it is a CDATA section. Return other text unchanged."""
     data = _CDATA.fullmatch(text)
     if data is None:
         return text
@@ -183,12 +183,12 @@ def unwrap_cdata(text: str, fixes: dict[str, None]) -> str:
 
 
 def add_text(arguments: JsonObject, key: str, text: str, schema: JsonObject | None, fixes: dict[str, None]) -> None:
-    """Add the value written as ``text``, converted to the type that ``schema`` declares."""
+    """Add the value written as ``text``, converted to the type in ``schema``."""
     add_value(arguments, key, coerce_text(unwrap_cdata(text, fixes), schema, fixes), schema, fixes)
 
 
 def add_value(arguments: JsonObject, key: str, value: Json, schema: JsonObject | None, fixes: dict[str, None]) -> None:
-    """Add ``value`` to ``arguments``. If an argument is repeated, a list gets all values; any other type keeps the
+    """Add ``value`` to ``arguments``. If an argument is repeated, a list gets all values, and any other type keeps the
     last."""
     if key in arguments:
         fixes["repeated-argument"] = None
@@ -205,12 +205,12 @@ def _list_items(value: Json) -> list[Json]:
 
 
 def encode_unescaped(value: Json) -> str:
-    """Return a string unchanged, and any other value as JSON."""
+    """Return a string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else dump_json(value)
 
 
 def is_ambiguous_pair(key: str, text: str, tags: Iterable[str], forbidden: str) -> bool:
-    """Return whether an encoded pair would be parsed back to another value: ``text`` contains one of ``tags``, is a
+    """Return whether an encoded pair would be parsed back differently: ``text`` contains one of ``tags``, begins a
     CDATA section or ends in ``</KEY>``, or ``key`` contains a ``forbidden`` character."""
     lowered = text.lower()
     is_plain_key = key != "" and key == key.strip() and not any(char in key for char in forbidden)

@@ -1,7 +1,7 @@
 """Find the end of an unescaped value between tags.
 
-A value may contain tags (for example, a file about tool calls). Therefore, a tag ends the value only if the grammar
-allows the text after the tag::
+A value may contain tags (for example, in a file about tool calls). Therefore, a tag ends the value only if the grammar
+allows the text after it::
 
     <value>ends with </value> here</value><next>      the second </value> ends it
     <value>a.py</call>                                </call> ends it if only another call, or nothing, follows
@@ -34,7 +34,7 @@ _SIGNS = str.maketrans("\\[])-=", "/<>>_:")
 _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
 
 _GOES_ON = re.compile(r"[.,;:!?)'\"`]?[ \t]+\S|[.,;:!?)'\"`]+\Z|(?:\s*+</[^<>]+>){1,16}+(?=[\s<]|\Z)")
-"""Matches text after a closing tag in a sentence about tags, or in a series of closing tags."""
+"""Matches text after a closing tag that continues a sentence about tags or a series of closing tags."""
 
 _QUOTED_END = re.compile(r"(?:</[^<>]+>){0,16}+([\"'`])")
 """Matches the text after a quoted tag, up to the quotation mark."""
@@ -43,16 +43,15 @@ _WRONG_CLOSE = re.compile(r"(?:</?|\[/?|[/|])[^\s<>\[\]]{1,40}+[>\]]?(?=\s*[^\s>
 _MAY_BE_WRONG_CLOSE = re.compile(r"(?:<|\[|\|)?/?[^\s<>\[\]]{0,40}+[>\]]?\s*")
 
 MayBegin: TypeAlias = Callable[[StreamBuffer, str], Reader[bool]]
-"""A function that returns whether the opening tag just consumed begins the next parameter. It consumes no text
-itself."""
+"""A function that returns whether the opening tag just consumed begins the next parameter. It consumes no text."""
 
 
 class RawValue:
-    """The tags around a value: its closing tags, and the tags of the next parameter, of the call and of its section.
+    """The tags around a value: its closing tags, and those of the next parameter, the call and its section.
 
     - ``broken_closes``: the start of closing tags whose word is misspelt.
     - ``stray_closes``: other tags that may be between a value's closing tag and the call's.
-    - ``opens_line``: whether a tag of ``next_opens`` must begin a line to end a value that has no closing tag.
+    - ``opens_line``: whether only a tag of ``next_opens`` that begins a line ends a value without a closing tag.
     """
 
     def __init__(
@@ -86,10 +85,10 @@ class RawValue:
         self._after_call = MarkerSet(*call_opens, *outer_closes)
 
     def consume(self, source: StreamBuffer, value: list[str], may_begin: MayBegin) -> Reader[str | None]:
-        """Consume the value and its closing tag, and add the value's text to ``value``. Return the tag.
+        """Consume the value, add its text to ``value``, and return its closing tag, which is also consumed.
 
-        If another tag ended the value, leave that tag and return an empty string. The value's end is then uncertain if
-        the value contains a closing tag. If the text ended first, return None.
+        If another tag ends the value, leave that tag and return "". If the value contains a closing tag, its end is
+        then uncertain. Return None if the text ends first.
         """
         holds_call, holds_close, open_parameters, open_calls, begun_calls = False, False, 0, 0, 0
         while True:
@@ -128,9 +127,10 @@ class RawValue:
             value.append(tag)
 
     def _is_end(self, source: StreamBuffer, holds_call: bool, may_begin: MayBegin, *, is_nested: bool) -> Reader[bool]:
-        """Return whether the closing tag that was just consumed ends the value.
+        """Return whether the closing tag just consumed ends the value.
 
-        ``is_nested``: whether a call in the value is open. The tag ends its value then, unless no tag follows the call.
+        ``is_nested``: whether a call in the value is open. The tag then ends that call's value, unless no tag follows
+        the call.
         """
         ahead: list[str] = []
         char = yield from source.skip_space(ahead)
@@ -155,7 +155,7 @@ class RawValue:
         return ends
 
     def _is_quoted(self, source: StreamBuffer, quote: str) -> Reader[bool]:
-        """Return whether ``quote`` directly follows the tag that was just consumed and any closing tags after it."""
+        """Return whether ``quote`` follows the tag just consumed and any closing tags after it."""
         ahead: list[str] = []
         while (yield from source.consume_marker(self._begun_closes, ahead)):
             pass
@@ -170,8 +170,8 @@ class RawValue:
         return source.final and self._begun_closes.may_start_with(rest) and not self._opens.may_start_with(rest)
 
     def _is_wrong_close(self, source: StreamBuffer, ahead: list[str]) -> Reader[bool]:
-        """Return whether a misspelt or foreign closing tag is next, followed by the next call or the end of the
-        section. The tag is added to ``ahead``."""
+        """Return whether a misspelt or foreign closing tag is next, before the next call or the section's end. Add it
+        to ``ahead``."""
         match = yield from source.peek_match(_WRONG_CLOSE, TAIL, _MAY_BE_WRONG_CLOSE.fullmatch)
         if match is None:
             return False
@@ -203,14 +203,14 @@ class RawValue:
         return source.was_cut and (not rest or self._ends.may_start_with(rest))
 
     def _continues(self, source: StreamBuffer) -> Reader[bool]:
-        """Return whether the call's apparent end is part of the value. It is if the value or the call ends again before
-        the next call begins, or if such an end may have been cut off."""
+        """Return whether the call's apparent end is part of the value: before the next call, the value or call ends
+        again, or that end may have been cut off."""
         later = yield from self._find_later(source)
         return later != "" and later not in self._call_opens
 
     def _find_later(self, source: StreamBuffer) -> Reader[str]:
-        """Return the next tag that closes a value or opens or closes a call, in lower case. Return "cut" if there is
-        none, but one may have been cut off."""
+        """Return the next tag that closes a value or opens or closes a call, in lower case. Without one, return "cut"
+        if it may have been cut off, or ""."""
         marker = yield from source.peek_marker(self._later, SEARCH_LIMIT)
         is_cut = source.was_cut and len(source.text) - source.position <= SEARCH_LIMIT
         return marker.lower() or ("cut" if is_cut else "")
@@ -227,7 +227,7 @@ def _is_at_line_start(parts: list[str]) -> bool:
 
 
 def _find_open_quote(parts: list[str]) -> str:
-    """Return the quotation mark at the end of the text, if it opens a quotation on its line, or an empty string."""
+    """Return the quotation mark that ends the text and opens a quotation on its line, or ""."""
     tail, start = "", len(parts)
     while start and len(tail) < TAIL and "\n" not in tail:
         start -= 1
@@ -241,10 +241,10 @@ def _ends_in_tag(parts: list[str]) -> bool:
 
 
 def split_broken_close(value: list[str]) -> str | None:
-    """If ``value`` ends with ``</`` and whitespace or another tag, remove the text after ``</`` and return it. Return
-    None if it does not.
+    """If ``value`` ends with ``</`` and whitespace or another tag, remove and return the text after ``</``, or else
+    return None.
 
-    A model that loses a closing tag may write ``</`` and then the next section's tag.
+    A model that loses a closing tag may write ``</`` and then the section's closing tag.
     """
     start, size = len(value), 0
     while start and size < TAIL:
@@ -261,11 +261,11 @@ def split_broken_close(value: list[str]) -> str | None:
 
 
 def find_unpaired_tag(value: str, opens: Sequence[str], closes: Sequence[str], calls: Sequence[str] = ()) -> str:
-    """Return a tag in ``value`` which shows that a tag was lost or written twice, or an empty string.
+    """Return a tag in ``value`` that shows that a tag was lost or written twice, or "". It may or may not belong to the
+    value.
 
     This is a closing tag without an opening tag, unless a sentence about tags continues after it. Or it is an opening
-    tag without a closing tag, at the start of the value or in an unclosed call that begins with one of ``calls``. Such
-    a tag may or may not belong to the value.
+    tag without a closing tag, at the start of the value or in an unclosed call that begins with one of ``calls``.
     """
     depth, first, last_close, reopened, lowered = 0, "", "", "", value.lstrip().lower()
     is_opened = lowered.startswith(tuple(tag[:-1].lower() for tag in opens))
@@ -296,7 +296,7 @@ def _find_tag_end(value: str, match: re.Match[str]) -> int:
 
 
 def _is_open(tag: str, value: str) -> bool:
-    """Return whether ``value`` contains the opening ``tag`` of a call, and no matching closing tag after it."""
+    """Return whether ``value`` contains a call's opening ``tag`` and no matching closing tag after it."""
     return value.rfind(tag) > value.rfind(f"</{tag[1:].rstrip(' =>')}")
 
 
@@ -307,10 +307,10 @@ def _compile_tags(opens: tuple[str, ...], closes: tuple[str, ...]) -> re.Pattern
 
 
 def find_named_close(value: str, key: str, closes: Sequence[str]) -> str:
-    """Return the ``</KEY>`` tag at the end of ``value``, or an empty string. ``closes`` are the proper closing tags.
+    """Return the ``</KEY>`` at the end of ``value``, or "". ``closes`` are the proper closing tags.
 
-    A model that closes a value with ``</KEY>`` may then write the proper tag too. But ``</KEY>`` may also be part of
-    the value. The two cases can only be told apart if the value also contains the opening tag.
+    A model may close a value with ``</KEY>`` and then also with the proper tag. But ``</KEY>`` may also be part of the
+    value. The two cases can be distinguished only if the value also contains the opening tag.
     """
     close = f"</{key}>"
     is_own = close in closes or not value.rstrip().endswith(close) or f"<{key}" in value
@@ -318,7 +318,7 @@ def find_named_close(value: str, key: str, closes: Sequence[str]) -> str:
 
 
 def remove_repeated_close(value: str, key: str, closes: Sequence[str]) -> str:
-    """Return ``value`` without closing tags at its end (one of ``closes``, or ``</KEY>``)."""
+    """Remove closing tags (one of ``closes``, or ``</KEY>``) from the end of ``value``."""
     pieces = re.split(f"({'|'.join(map(re.escape, (f'</{key}>', *closes)))})", value, flags=re.IGNORECASE)
     while len(pieces) > 1 and not pieces[-1].strip():
         del pieces[-2:]
@@ -326,8 +326,7 @@ def remove_repeated_close(value: str, key: str, closes: Sequence[str]) -> str:
 
 
 def explain_uncertain_end(name: str, key: str, tag: str) -> str:
-    """Return the error for a value with an ambiguous ``tag``, which may end it, start another value, or be part of
-    it."""
+    """Return the error for a value with ``tag``, which may end it, begin another value, or be part of it."""
     return (
         f"the value of {key!r} in the call of {name!r} contains {tag}, which may begin or end another. Write the call "
         'again without that tag; if it belongs to the value, give the arguments as one JSON object: {"'
@@ -337,14 +336,13 @@ def explain_uncertain_end(name: str, key: str, tag: str) -> str:
 
 
 def strip_line_break(value: str) -> str:
-    """Return ``value`` without its last line break. For a value that lacks its closing tag, the line break belongs to
-    the tag that ended the value."""
+    """Return ``value`` without its last line break, which belongs to the tag that ended a value without its own closing
+    tag."""
     return _LINE_END.sub("", value)
 
 
 def remove_broken_close(value: str, key: str, closes: Sequence[str], others: Sequence[str] = ()) -> str:
-    """Return ``value`` without a broken closing tag at its end. A value has one if its own closing tag was misspelled,
-    so that it was read up to the tag of another element.
+    """Remove a broken closing tag from the end of ``value``, which was read up to another element's tag.
 
     A broken closing tag is one of ``closes`` cut off or misspelled, one of ``others``, or ``</KEY>``.
     """

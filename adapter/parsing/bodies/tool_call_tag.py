@@ -6,7 +6,7 @@
     {"name": ..., ...}             <function=NAME> ... </function>     <arg_key>KEY</arg_key> ...
     </tool_call>                   </tool_call>                        </tool_call>
 
-The start of a body shows which family wrote it. Every body is therefore parsed, whichever of these formats is expected.
+All bodies are parsed, whichever of these formats is expected, because the start of a body shows its family.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ STRAYS = (CLOSE, "</function>", "</parameter>", "</invoke>")
 """Closing tags that models write without an open call."""
 
 PROSE_LIMIT = 2_000
-"""Maximum length of a closed body of unknown form, in characters. If it is longer, the marker was only mentioned."""
+"""Maximum length of a closed body of unknown form, in characters. Before anything longer, the marker is only
+mentioned."""
 
 WORDS_LIMIT = 80
 """Maximum number of characters between the end of a function and ``</tool_call>`` on the same line."""
@@ -110,7 +111,7 @@ def read_tool_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult
 
 
 def _read_pairs(source: BodySource, consumed: list[str]) -> Reader[BodyResult | None]:
-    """Parse a name and pairs in GLM's or in TeleChat's tags. If there are none, consume nothing and return None."""
+    """Parse a name and pairs in GLM's or TeleChat's tags. If there are none, consume nothing and return None."""
     is_telechat = source.expected_format == "telechat4" or (
         yield from source.peek_match(_TELECHAT_PAIR, WORDS_LIMIT, _MAY_BE_TELECHAT_PAIR.fullmatch)
     )
@@ -119,8 +120,7 @@ def _read_pairs(source: BodySource, consumed: list[str]) -> Reader[BodyResult | 
 
 
 def _read_elements(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse an element with the name of one of the session's tools, and the arguments after it. Consume nothing if
-    there is none."""
+    """Parse an element with a known tool's name and the arguments after it. If there is none, consume nothing."""
     read = partial(read_elements, closing=CLOSE)
     result = yield from read_call_or_text(read, source, consumed, keeps_error=source.at_line_start)
     return result.with_fixes("foreign-body")
@@ -131,9 +131,9 @@ def _find_foreign_fixes(body: str, source: BodySource) -> list[str]:
 
 
 def with_attributes(read: BodyReader) -> BodyReader:
-    """Return a parser of attributes in an opening tag, which the format does not define, and of the body after them.
+    """Wrap ``read`` to parse attributes in the opening tag, which the format does not define, and the body after them.
 
-    If an attribute names a tool, as in ``<tool_call name="NAME">{...}</tool_call>``, the body has only the arguments,
+    If an attribute names a tool, as in ``<tool_call name="NAME">{...}</tool_call>``, the body holds only the arguments,
     which may also be attributes.
     """
 
@@ -164,8 +164,8 @@ def _read_misspelt_function(source: BodySource, consumed: list[str]) -> Reader[B
 
 
 def _close(result: BodyResult, source: StreamBuffer, consumed: list[str]) -> Reader[BodyResult]:
-    """Consume ``</tool_call>`` after a function, and a few words before it. Return the result; a missing tag is a
-    repair."""
+    """Consume ``</tool_call>`` after a function, and a few words before it. Return the result, with a repair if the tag
+    is missing."""
     if not result.calls or consumed[-1].lower() == CLOSE or "missing-close-tag" in result.fixes:
         return result
     _, closing = yield from source.peek_after_space(_closing)
@@ -182,8 +182,7 @@ def _close(result: BodyResult, source: StreamBuffer, consumed: list[str]) -> Rea
 
 
 def _begins_with_fused_name(source: BodySource) -> bool:
-    """Return whether the text begins with the name of one of the session's tools that runs directly into JSON, as GLM
-    5.2 writes."""
+    """Return whether a known tool's name and JSON come next without a space between them, as GLM 5.2 writes."""
     return any(
         source.text.startswith(name, source.position) and _JSON_REST.match(source.text, source.position + len(name))
         for name in source.tools
@@ -193,8 +192,7 @@ def _begins_with_fused_name(source: BodySource) -> bool:
 def _read_unknown(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a body that is neither JSON nor XML.
 
-    It may be a malformed call, which must be closed and begin at the start of a line. In all other cases, the marker is
-    part of prose.
+    It is a malformed call if it begins a line and is closed. Otherwise, the marker is part of prose.
     """
     if source.at_line_start and (yield from find_open_name(source)) is not None:
         result = yield from read_xml_function(source, consumed)
@@ -228,7 +226,7 @@ def _read_unknown(source: BodySource, consumed: list[str]) -> Reader[BodyResult]
 
 
 def _find_plain_call(text: str, tools: ToolSet) -> DecodedCall | None:
-    """Return the call in ``NAME KEY=VALUE, ...``, if it has all arguments that the tool requires."""
+    """Return the call in ``NAME KEY=VALUE, ...`` if it has all required arguments, or None."""
     name, _, rest = text.strip().partition(" ")
     tool = tools.match(name)
     plain = parse_plain_arguments(rest, tool) if tool is not None and rest else None

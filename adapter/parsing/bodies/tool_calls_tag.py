@@ -10,7 +10,7 @@
     <tool_call>NAME ... </tool_call>
     </tool_calls>
 
-The start of a body shows which family wrote it. Every body is therefore parsed, whichever of these formats is expected.
+All bodies are parsed, whichever of these formats is expected, because the start of a body shows its family.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parse a call in the notation of no format: words that announce the call, the tool's name, and the arguments.
+"""Parse a call in no format's notation: words that announce the call, the tool's name, and the arguments.
 
 ::
 
@@ -10,8 +10,8 @@
     [Calling tool: NAME]                           print(default_api.NAME(KEY=VALUE))
     <parameter name="KEY">value</parameter>
 
-From the start of the line to the arguments, there is only punctuation, the name of one of the session's tools, and
-words that announce a call. Sentences about calls contain other words, end with a full stop, or continue after the call.
+Between the start of the line and the arguments, there may only be punctuation, a known tool's name, and words that
+announce a call. Sentences about calls contain other words, end with a full stop, or continue after the call.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _OTHER = (
     "end", "block", "default_api", "id", "use",
 )  # fmt: skip
 ANY_WORD = "|".join(rf"{word}s?" for word in (*ANNOUNCING_WORDS, *_OTHER))
-"""Pattern for a word that may precede the arguments of a call."""
+"""Pattern for a word that may precede a call's arguments."""
 _SIGN = r"(?![.!?]\s|<[^\w<])[^\w{¤]"
 _ID = r"(?i:(?:call_)?id)\s*[=:]\s*[\w-]+|call[_-][\w-]+"
 _BEGINS_ID = r"(?i:c|ca|cal|call|call[_-]|(?:call_)?id?\s*[=:]?)\s*\Z"
@@ -65,7 +65,7 @@ _bracket = get_marker_set("]")
 _announces = re.compile("|".join(ANNOUNCING_WORDS) + r"|\bto=", re.IGNORECASE)
 _OBJECT_ARGUMENT = re.compile(r"[\w.-]+\s*\(\s*\{")
 _ORDER = re.compile(r"\W*(?:use|call|run|execute)[ \t]+", re.IGNORECASE)
-"""Matches the words before a name in an instruction to somebody else, such as ``call NAME with ...``."""
+"""Matches the words before a name in an instruction to another person, such as ``call NAME with ...``."""
 _JOINT = re.compile(r"[\[<({]|tool|function|action", re.IGNORECASE)
 """Matches text after which an escape character can prevent a call (`adapter.prompting.escaping`)."""
 _LABEL = re.compile(r"\W+|\w+(?: \w+)?\s?[^\w\s]|\w+_\w+|[A-Z]{3}")
@@ -75,17 +75,17 @@ _QUOTES = re.compile(
     r"you (?:can|could|should|may|might|must|need))\b|\blike:\Z",
     re.IGNORECASE,
 )
-"""Matches words in a line which show that a call below it is only quoted."""
+"""Matches words in a line that show that a call below it is only quoted."""
 _CLOSING_SIGNS = "])}>\"'`"
 _CLOSING_TAG = re.compile(rf"[\[<(]{{1,3}}[/|]?\s*(?i:(?:(?:{ANY_WORD})[_ -]?)+)[|/]?[\]>)]{{1,3}}")
 _MAY_BE_CLOSING_TAG = re.compile(r"[\[<(]{1,3}[^\[\]<>()\n]{0,40}+[\]>)]{0,3}")
 _MODULE = "default_api"
-"""The module of the tools in the code that Gemini models write."""
+"""The module that Gemini models write before a tool in code."""
 _ONLY_MODULE = re.compile(rf"[*#@\s]*|\s*(?:print\s*\(\s*)?{_MODULE}\.").fullmatch
 
 
 def _may_begin_word(text: str, words: tuple[str, ...]) -> bool:
-    """Return whether ``text`` may be the start of one of ``words``, or of one or several announcing words."""
+    """Return whether ``text`` may be the start of one of ``words``, or of announcing words."""
     begun = text.lstrip("_").lower()
     return _is_word(begun) is not None and any(
         word.lower().startswith(begun[: len(word)]) for word in (*ANNOUNCING_WORDS, *_OTHER, *words)
@@ -94,7 +94,7 @@ def _may_begin_word(text: str, words: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=64)
 def build_head(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for the text up to a tool's name, or up to JSON that contains the name."""
+    """Return a pattern for the text up to a tool's name, or up to JSON that contains it."""
     name = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     word = rf"(?!(?:{name})(?![\w-]))(?:{_ID}|(?:{ANY_WORD})_?)+(?![^\W_])"
     head = rf"(?!\s*[>|*-]\s)(?P<head>(?:{_SIGN}|{word})*+)(?:(?P<name>{name})(?![\w-])|(?P<json>\{{)(?!¤))?"
@@ -129,7 +129,7 @@ def read_worded_call(source: BodySource, consumed: list[str]) -> Reader[BodyResu
 
 
 def read_last_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call after a label that may also follow a sentence. The answer must end after the call."""
+    """Parse a call after a label that may follow a sentence. The answer must end after the call."""
     if not source.at_line_start:
         return TEXT
     start, ahead = len(consumed), list[str]()
@@ -142,13 +142,13 @@ def read_last_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult
 
 
 def announces_call(text: str) -> bool:
-    """Return whether ``text``, a call with the words before it, contains a word that announces it."""
+    """Return whether ``text``, a call and the words before it, contains a word that announces the call."""
     return text.startswith("[") or _announces.search(text.partition("{")[0].partition("(")[0]) is not None
 
 
 def find_arguments(text: str, start: int, tools: ToolSet) -> int | None:
-    """If a call in words begins at ``start``, the start of a line, return the offset after the first character of its
-    arguments. Otherwise, return None."""
+    """Return the offset after the first character of the arguments if a call in words begins at ``start``, the start of
+    a line. Otherwise, return None."""
     head = build_head(tuple(tools)).match(text, start, start + NAME_LIMIT)
     if head is None or not (head["name"] or (head["json"] and _announces.search(head["head"]))):
         return None
@@ -163,7 +163,7 @@ def find_arguments(text: str, start: int, tools: ToolSet) -> int | None:
 
 
 def has_label(text: str) -> bool:
-    """Return whether ``text``, a call with the words before it, begins with a label rather than with a sentence."""
+    """Return whether ``text``, a call and the words before it, begins with a label rather than a sentence."""
     return _LABEL.match(text) is not None
 
 
@@ -205,7 +205,7 @@ def _read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
 
 
 def _peek(pattern: re.Pattern[str], words: tuple[str, ...], source: BodySource) -> Reader[re.Match[str] | None]:
-    """Return the match of ``pattern`` if it is complete. It may contain ``words`` in addition to announcing words."""
+    """Return the match of ``pattern`` once it is complete. It may contain ``words`` in addition to announcing words."""
     while True:
         ahead = source.text[source.position : source.position + NAME_LIMIT]
         match = pattern.match(ahead)
@@ -275,7 +275,7 @@ def _read_pairs(tool: Tool, source: BodySource, consumed: list[str]) -> Reader[B
 
 
 def _has_tag(head: str, source: BodySource) -> bool:
-    """Return whether the words before a name contain the tag of an element, or of a format."""
+    """Return whether the words before a name contain an element's or a format's tag."""
     tag, count = source.openers.search(head, 0), 0
     while tag is not None:
         start, end = tag
@@ -302,7 +302,7 @@ def _read_brackets(tool: Tool, source: BodySource, consumed: list[str]) -> Reade
 
 
 def _fits(result: BodyResult, tool: Tool) -> bool:
-    """Return whether the call has all required arguments, and only arguments that the tool declares."""
+    """Return whether the call has all required arguments and no undeclared ones."""
     return "positional-arguments" not in result.fixes and all(
         {*tool.required} <= call.arguments.keys() <= tool.properties.keys() for call in result.calls
     )
@@ -320,7 +320,7 @@ def _is_example(call: DecodedCall) -> bool:
 
 
 def _consume_closers(source: BodySource, consumed: list[str]) -> Reader[None]:
-    """Consume punctuation and tags that close those opened by the words before the name."""
+    """Consume the punctuation and tags that close those opened before the name."""
     while True:
         gap: list[str] = []
         char = yield from source.skip_space(gap)

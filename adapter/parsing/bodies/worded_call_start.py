@@ -1,7 +1,7 @@
 """Find lines that may begin a call announced only by words (`adapter.parsing.bodies.worded_call`).
 
-Such a line begins with punctuation, and then a word that announces a call or a tool's name. Most lines differ from
-these words in their first letters, so a search compares these first.
+Such a line begins with punctuation and a word that announces a call or is a tool's name. A search compares first
+letters first, because most lines differ there.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from adapter.parsing.stream_buffer import NAME_LIMIT
 FIRST_WORDS = (
     *ANNOUNCING_WORDS, "running", "executing", "name", "recipient", "assistant", "default_api", "print(", "to=",
 )  # fmt: skip
-"""The first words of lines that announce a call without beginning with the tool's name."""
+"""First words of lines that announce a call before the tool's name."""
 
 _OTHER_SIGNS = r"{\[>|`+}\])\"',;./$&%"
 """Punctuation that never begins a line with a call, or that is itself a marker."""
 _SIGNS = rf"[ \t]{{0,9}}+[^\w\s<{_OTHER_SIGNS}]{{0,9}}+[ \t]?+<{{0,3}}+"
 _ROUGH_SIGNS = rf"[^A-Za-z0-9_\n\r\f\v{_OTHER_SIGNS}]{{0,22}}+"
-"""A faster pattern than `_SIGNS`, which also matches some other text."""
+"""A pattern faster than `_SIGNS`, which also matches some other text."""
 _ANY_FIRST_WORD = "|".join(map(re.escape, FIRST_WORDS))
 _FIRST_LETTERS = 4
-"""Number of letters that a search compares before it compares words."""
+"""Number of letters that a search compares before whole words."""
 _AFTER_WORD = r"(?:[^\n:={(\[<]{0,60}+[:={(\[<]|[\w ]{0,24}+\n)"
 _AFTER_NAME = r"\s{0,2}(?:[^\w\s.?!,;-]|\w+\s?[=:]|\.call)"
 _signs = re.compile(_SIGNS)
@@ -79,18 +79,18 @@ class WordedCallStart(WeakMarker):
 
 
 def build_first_words(names: Iterable[str]) -> str:
-    """Return a pattern for the first words of a call, and the punctuation after them."""
+    """Return a pattern for a call's first words and the punctuation after them."""
     named = rf"|(?:{build_alternatives(names, exact=True)})(?![\w-]){_AFTER_NAME}" if names else ""
     return rf"(?:(?:{build_alternatives(FIRST_WORDS)}){_AFTER_WORD}{named})"
 
 
 def build_line_start(names: Iterable[str]) -> str:
-    """Return a pattern for the words that may announce a call at a line start, and the punctuation after them."""
+    """Return a pattern for words that may announce a call at a line start, and the punctuation after them."""
     return _SIGNS + build_first_words(names)
 
 
 def _build_letter_class(names: Iterable[str], index: int) -> str:
-    """Return a pattern for the character at ``index`` in one of the words."""
+    """Return a pattern for the character at ``index`` of one of the words."""
     letters = {
         spelling for word in FIRST_WORDS for spelling in (word[index : index + 1], word[index : index + 1].upper())
     }

@@ -8,10 +8,9 @@
     </parameter>
     </function>
 
-Values are not escaped. A tag therefore closes a value only if the grammar allows the text after the tag: for
-``</parameter>``, this is another parameter or the end of the function. A complete call inside a value is part of the
-value. Well-formed text is closed immediately. A missing tag is assumed where the following text shows that it is
-missing.
+Values are not escaped, so a tag closes a value only if the grammar allows the text after it: after ``</parameter>``,
+another parameter or the end of the function. A complete call inside a value is part of it. Well-formed text is closed
+immediately. A tag counts as missing only where the text after it shows that.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.tool_set import ToolSet
 
 INLINE_VALUES = "inline values"
-"""Body variant: a value is on the same line as its tags."""
+"""Body variant: values are on the same line as their tags."""
 
 _FUNCTION_TAGS = ("<function=", "<function ", "</function>", "<tool_call>", "</tool_call>")
 _PARAMETER_TAGS: dict[str, tuple[str, ...]] = {
@@ -38,7 +37,7 @@ _PARAMETER_TAGS: dict[str, tuple[str, ...]] = {
     "<parameter<": ("misspelt-inner-tag",),
     "parameter=": ("misspelt-inner-tag",),
 }
-"""The opening tags of a parameter, each with the repairs to report for it."""
+"""Maps the opening tags of a parameter to the repairs that they need."""
 
 _TAGS = MarkerSet(*_FUNCTION_TAGS, *_PARAMETER_TAGS, "</parameter>")
 _PARAMETER_CLOSE = MarkerSet("</parameter>")
@@ -62,11 +61,11 @@ _OPEN_NAME = re.compile(
 )
 _EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
 _TYPED_NAME = re.compile(r"([\w.:-]+)[\"'](?:\s+(?:string|type)\s*=\s*(?:\"[^\"]*\"?|'[^']*'?))+", re.IGNORECASE)
-"""Matches a quoted name after its first quote, and attributes that declare the value's type, as in DeepSeek's tags:
-``name="KEY" string="true"``. The attributes are ignored: the tool's schema gives the type."""
+"""Matches a quoted name after its first quote, and attributes that declare the value's type, as DeepSeek writes:
+``name="KEY" string="true"``. The attributes are ignored, because the tool's schema gives the type."""
 _WHOLE_KEY = re.compile(r"[\w.-]+>")
 _OPEN_TAG = re.compile(r"([\w.-]+)(?:=([^<>\n]+)(?:>\s*)?</parameter>|[ \t]*\r?\n(?!\s*[<>])(?=\s*\S))", re.IGNORECASE)
-"""Matches a parameter's name in a tag without its closing bracket, and the value on the same line, if any."""
+"""Matches a parameter's name in a tag that lacks its closing bracket, and the value on the same line, if any."""
 _MAY_BE_OPEN_TAG = re.compile(r"[\w.-]*+(?:=[^<>\n]*+(?:>\s*+)?(?:<[/a-z]*+)?|[ \t]*+\r?(?:\n\s*+)?)", re.IGNORECASE)
 _NAME_AND_ATTRIBUTES = re.compile(r"([\w.:-]+)((?:\s+[\w-]+\s*=\s*(?:\"[^\"]*(?:\"|\Z)|'[^']*(?:'|\Z)))+)")
 _each_attribute = re.compile(r"\s([\w-]+)\s*=\s*(?:\"([^\"]*)|'([^']*))")
@@ -78,13 +77,13 @@ _ELEMENT = re.compile(rf"<([^\s<>]+){ATTRIBUTES}\s*>")
 _UNKNOWN_ELEMENT = re.compile(r"<[A-Za-z]\w*[ =][^<>]*>")
 _MAY_BE_OPEN_NAME = re.compile(r"(?:<\w*+(?:>\s*+)?)?+[\w.:-]*+\s*+(?:</\w*+(?:>\s*+)?)?+(?:<\w*+)?")
 _SECTION_CLOSE = re.compile(r"(?:</parameter>\s*)?</parameters>\s*\Z", re.IGNORECASE)
-"""Matches the end of a section of parameters, which some models write around the parameters."""
+"""Matches the end of a section that some models write around the parameters."""
 
 
 @dataclass(slots=True)
 class _Function(PendingCall):
     is_inline: bool = False
-    """True if a value is on the same line as its tags, so that line breaks at its start and end belong to it."""
+    """True if values are on the same line as their tags. Line breaks at their start and end then belong to them."""
 
     def add(self, key: str, text: str, *, is_closed: bool = False) -> None:
         if is_closed:
@@ -94,8 +93,8 @@ class _Function(PendingCall):
     def _strip_margins(self, text: str) -> str:
         """Return ``text`` without the line breaks that belong to the tags.
 
-        A value on separate lines loses the line breaks around it. A value on the same line as its tags loses only a
-        single line break before the closing tag.
+        A value on separate lines loses the line breaks around it; one on its tags' line, only a single one before the
+        closing tag.
         """
         line_end = "\r\n" if text.startswith("\r\n") else "\n"
         inner = text.removeprefix(line_end)
@@ -105,17 +104,17 @@ class _Function(PendingCall):
         return text if self.is_inline or "\n" in inner else inner
 
     def may_begin(self, key: str) -> bool:
-        """Return whether an opening tag for ``key`` can begin the next parameter inside an unclosed value."""
+        """Return whether an opening tag for ``key`` in an unclosed value can begin the next parameter."""
         return key not in self.keys and (self.tool is None or key in self.tool.properties)
 
 
 def read_xml_function(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call after ``<function=`` or ``<function ``, and consume the closing ``</tool_call>``, if any."""
+    """Parse a call after ``<function=`` or ``<function ``, and consume the ``</tool_call>`` after it, if any."""
     return (yield from _read(source, consumed, is_inline=INLINE_VALUES in source.body_variants))
 
 
 def read_inline_function(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Do the same as `read_xml_function` for a format that writes a value on the same line as its tags."""
+    """Do the same as `read_xml_function` for a format with values on the same line as their tags."""
     return (yield from _read(source, consumed, is_inline=True))
 
 
@@ -149,7 +148,7 @@ def _read(source: BodySource, consumed: list[str], *, is_inline: bool) -> Reader
 
 
 def _add_attributes(function: _Function, name: str, attributes: str, tools: ToolSet) -> None:
-    """Add the arguments in the tag ``<function=NAME KEY="value">``, if all keys are parameters of the tool."""
+    """Add the arguments in ``<function=NAME KEY="value">`` if all keys are parameters of the tool."""
     tool = tools.get(name)
     values = {key: double or single for key, double, single in _each_attribute.findall(attributes)}
     if tool is None or not values.keys() <= tool.properties.keys():
@@ -216,7 +215,7 @@ def _read_arguments(source: BodySource, consumed: list[str], function: _Function
 
 
 def _consume_name_again(source: StreamBuffer, consumed: list[str], marker: str, name: str) -> Reader[bool]:
-    """Consume the rest of a repeated tag ``<function=NAME>``, after its ``marker``. Return whether there is one."""
+    """Consume the rest of a repeated tag ``<function=NAME>`` after its ``marker``. Return whether there is one."""
     rest = get_marker_set(f"{name}>")
     if not (yield from source.is_next(rest)):
         return False
@@ -258,7 +257,7 @@ def _read_parameter(source: StreamBuffer, consumed: list[str], function: _Functi
     def may_begin(source: StreamBuffer, tag: str) -> Reader[bool]:
         """Return whether an opening tag in a value without a closing tag begins the next parameter."""
         if tag.lower() == "parameter=":
-            return False  # in a value, a tag without its bracket is indistinguishable from text
+            return False  # without its bracket, the tag looks like text of the value
         ahead: list[str] = []
         next_key = yield from consume_tag_name(source, ahead)
         source.push_back("".join(ahead))
@@ -311,7 +310,7 @@ def _read_element(source: StreamBuffer, consumed: list[str], function: _Function
 
 
 def consume_tag_name(source: StreamBuffer, consumed: list[str]) -> Reader[str | None]:
-    """Consume ``NAME>`` or ``name="NAME">``. Return the name, or None if the text has neither form."""
+    """Consume ``NAME>`` or ``name="NAME">``. Return the name, or None for other text."""
     text = yield from source.consume_until(">", NAME_LIMIT, consumed)
     if text is None or "\n" in text or "<" in text:
         return None
@@ -322,7 +321,7 @@ def consume_tag_name(source: StreamBuffer, consumed: list[str]) -> Reader[str | 
 
 
 def find_open_name(source: BodySource) -> Reader[re.Match[str] | None]:
-    """Return the match of a tool's name whose tag is unclosed or missing, before a parameter or the end of the call.
+    """Return the match for a tool's name whose tag is unclosed or missing, before a parameter or the call's end.
     Nothing is consumed."""
     match = yield from source.peek_match(_OPEN_NAME, NAME_LIMIT, _MAY_BE_OPEN_NAME.fullmatch)
     return match if match is not None and source.tools.match(match[1]) is not None else None

@@ -31,10 +31,10 @@ from adapter.tools.coercion import coerce_text
 from adapter.tools.tool_set import ToolSet
 
 WORD_LIMIT = 40
-"""Maximum length of a misspelt word in a closing tag, in characters. Longer text is prose."""
+"""Maximum length of a misspelt word in a closing tag, in characters. Anything longer is prose."""
 
 TEXT_LIMIT = 4_000
-"""Maximum length of text in place of parameters."""
+"""Maximum length of text in place of parameters, in characters."""
 
 _ATTRIBUTE = r"\s+([A-Za-z_][\w:.-]*)\s*=\s*(?:[\"“]([^\"“”]*)[\"”]|'([^']*)'|([^\s\"'/>“]+))"
 _ATTRIBUTES = re.compile(rf"(?:{_ATTRIBUTE})*\s*(/?)")
@@ -46,7 +46,7 @@ _FIRST_ELEMENT = re.compile(r"<([A-Za-z][\w-]{0,100})[\s>]")
 _ABOUT = frozenset({"id", "index", "type", "string"})
 """Attributes that describe a call or a value rather than being arguments."""
 _NAMES = ("name", "tool", "tool_name", "function")
-"""Attributes that models write in place of the one that names the tool."""
+"""Attributes that models write instead of the one that names the tool."""
 _BEGINS_ATTRIBUTES = re.compile(r"\s+[A-Za-z_]\w*\s*=[^\n]*")
 
 
@@ -54,7 +54,7 @@ _OTHER_PARAMETERS = ("<param", "<arg", "<argument")
 
 
 class XmlInvokeReader:
-    """Parses a call after ``<invoke`` or another form of its opening tag. An instance is a `BodyReader`."""
+    """Parses a call after ``<invoke`` or another spelling of its opening tag. An instance is a `BodyReader`."""
 
     def __init__(self, tags: XmlInvokeTags) -> None:
         self.tags = tags
@@ -107,7 +107,8 @@ class XmlInvokeReader:
     def read_tag(
         self, name_key: str, attributes: dict[str, str], opening: str, source: BodySource, consumed: list[str]
     ) -> Reader[BodyResult]:
-        """Parse the call after its consumed opening tag. ``name_key`` is the attribute that names the tool."""
+        """Parse the call after its opening tag, which is consumed. ``name_key`` is the attribute that names the
+        tool."""
         name = attributes[name_key]
         call = PendingCall(name, source.tools.match(name))
         is_empty = self._is_empty_element(consumed)
@@ -118,7 +119,7 @@ class XmlInvokeReader:
         return call.build_result() if is_empty else (yield from self._read_arguments(call, opening, source, consumed))
 
     def read_named(self, name: str, opening: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-        """Parse the body after ``opening``, a complete opening tag that did not contain the tool's ``name``."""
+        """Parse the body after ``opening``, a complete opening tag that does not contain the tool's ``name``."""
         call = PendingCall(name, source.tools.match(name))
         return (yield from self._read_arguments(call, opening, source, consumed))
 
@@ -269,8 +270,8 @@ class XmlInvokeReader:
         call.add_value(key, decoded)
 
     def _consume_element(self, source: StreamBuffer, consumed: list[str], call: PendingCall) -> Reader[str]:
-        """Consume ``<KEY>``, with any attributes, if KEY is a parameter of the tool, as in Cline's prompts. Return KEY.
-        If there is no such tag, consume nothing and return an empty string."""
+        """Consume ``<KEY>``, with any attributes, if KEY is a parameter of the tool, as in Cline's prompts, and return
+        KEY. Otherwise, consume nothing and return ""."""
         taken: list[str] = []
         yield from source.consume_until(">", ATTRIBUTES_LIMIT, taken)
         match = _ELEMENT.fullmatch("".join(taken))
@@ -317,11 +318,11 @@ class XmlInvokeReader:
         return consumed[-1].removesuffix(self.tags.end).endswith("/")
 
     def _select_values(self, attributes: dict[str, str]) -> dict[str, str]:
-        """Return the attributes of a parameter's tag that may contain its value."""
+        """Return the attributes of a parameter's tag that may hold its value."""
         return {name: text for name, text in attributes.items() if name not in (self.tags.key, *_ABOUT)}
 
     def _add_attribute(self, call: PendingCall, key: str, attributes: dict[str, str]) -> None:
-        """Add a parameter that is written as an empty element. Its value is in an attribute, or is empty."""
+        """Add a parameter that is written as an empty element. Its value is in an attribute, or empty."""
         values = self._select_values(attributes)
         if attributes.get("string") not in ("true", "false", None):
             values["string"] = attributes["string"]
@@ -342,7 +343,7 @@ class XmlInvokeReader:
         call.fix(*result.fixes)
 
     def consume_attributes(self, source: StreamBuffer, consumed: list[str]) -> Reader[dict[str, str]]:
-        """Consume a tag's attributes and its end, and return the attributes. For other text, return {}."""
+        """Consume a tag's attributes and its end. Return the attributes, or {} for other text."""
         taken: list[str] = []
         text = yield from source.consume_until(self.tags.end, ATTRIBUTES_LIMIT, taken)
         while text is not None and len(text) < ATTRIBUTES_LIMIT and _OPEN_ATTRIBUTE.fullmatch(text):
@@ -356,7 +357,7 @@ class XmlInvokeReader:
         return {key: self.tags.unescape(double or single or bare) for key, double, single, bare in found}
 
     def _ends_in_attributes(self, source: StreamBuffer, consumed: list[str]) -> bool:
-        """Return whether the text ends within a tag's attributes. If so, consume the rest of the text."""
+        """If the text ends within a tag's attributes, consume the rest and return True. Otherwise, return False."""
         rest = source.text[source.position :]
         if not source.final or not _BEGINS_ATTRIBUTES.fullmatch(rest):
             return False
@@ -365,15 +366,15 @@ class XmlInvokeReader:
 
 
 def find_name_key(own: str, attributes: dict[str, str], tools: ToolSet) -> str:
-    """Return the attribute that names the tool: ``own``, another one that names one of the session's tools, or ""."""
+    """Return the attribute that names the tool: ``own``, another one whose value is a known tool, or ""."""
     if attributes.get(own):
         return own
     return next((key for key in _NAMES if tools.match(attributes.get(key, ""))), "")
 
 
 def _decode(text: str, attributes: dict[str, str], schema: JsonObject | None) -> tuple[Json, tuple[str, ...]]:
-    """Convert a value to the type in its tag's attributes (``string="false"``, ``type="number"``) or, if they have
-    none, in the parameter's schema. Return the value and the repairs."""
+    """Convert a value to the type in its tag's attributes (``string="false"``, ``type="number"``) or, without these, in
+    the parameter's schema. Return the value and the repairs."""
     is_string = attributes.get("string", attributes.get("type"))
     if is_string in ("true", "string"):
         return text, ()
@@ -388,6 +389,6 @@ def _decode(text: str, attributes: dict[str, str], schema: JsonObject | None) ->
 
 @lru_cache(maxsize=64)
 def _build_with_parameter(tags: XmlInvokeTags, word: str) -> XmlInvokeReader:
-    """Return a parser of calls whose parameters are ``<word>`` elements. In other calls, this tag is part of a
-    value."""
+    """Return a parser for calls whose parameters are ``<word>`` elements, a tag that is part of a value in other
+    calls."""
     return XmlInvokeReader(tags._replace(parameter=(f"<{word}",), parameter_close=(f"</{word}>",)))

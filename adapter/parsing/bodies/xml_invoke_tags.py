@@ -1,7 +1,7 @@
-"""The tags with which one model family writes a call (`XmlInvokeTags`), and an encoder for them. `xml_invoke` parses
-the calls.
+"""The tags with which one model family writes a call (`XmlInvokeTags`), and an encoder for them. For the parser, see
+`xml_invoke`.
 
-If a parameter would not be parsed back to the same value, all parameters are written as one JSON object.
+If a parameter would be parsed back differently, all parameters are written as one JSON object.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from adapter.parsing.bodies.tagged_arguments import encode_unescaped, is_ambiguo
 from adapter.parsing.call_encoders import build_calls_encoder
 
 ATTRIBUTES_LIMIT = 400
-"""Maximum length of the attributes in one tag, in characters. Longer text is prose."""
+"""Maximum length of the attributes in one tag, in characters. Anything longer is prose."""
 
 Describe = Callable[[Json], str]
-"""A function that returns the attributes that declare a value's type. They follow the attribute with the key."""
+"""A function that returns the attributes for a value's type. They follow the attribute with the key."""
 
 
 class XmlInvokeTags(NamedTuple):
-    """The tags of one model family. If a field has several spellings, the parser accepts all of them, and encoders
-    write the first."""
+    """The tags of one model family. The parser accepts all spellings in a field; encoders write the first."""
 
     call: Sequence[str]
-    """The start of a call's opening tag, which is followed by attributes and ``end``."""
+    """The start of a call's opening tag, before the attributes and ``end``."""
     call_close: Sequence[str]
     """Closing tags of a call, in the order of ``call``."""
     parameter: Sequence[str]
@@ -41,16 +40,16 @@ class XmlInvokeTags(NamedTuple):
     name: str = "name"
     key: str = "name"
     json: tuple[str, str] | None = None
-    """The opening and closing tag of an element that contains all arguments as JSON."""
+    """The opening and closing tag of an element with all arguments as JSON."""
     unescape: Callable[[str], str] = str
     escape: Callable[[str], str] | None = None
     has_cdata: bool = False
     """True to write strings in ``<![CDATA[...]]>``, unless they are plain words."""
     stray_call_close: Sequence[str] = ()
-    """Closing tags of other families that models write instead of the call's closing tag."""
+    """Other families' closing tags that models write instead of the call's own."""
     broken_close: Sequence[str] = ()
     """The start of a closing tag whose word may be misspelt. After an argument, such a tag closes the call, whatever
-    its word."""
+    the word."""
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -61,7 +60,7 @@ class XmlInvokeTags(NamedTuple):
 def encode_call(
     tags: XmlInvokeTags, name: str, arguments: JsonObject, describe: Describe | None, line_end: str = "\n"
 ) -> str:
-    """Encode a call. ``describe`` is None for families whose tags do not declare the type of a value."""
+    """Encode a call. ``describe`` is None for families whose tags do not declare a value's type."""
     opening = f'{tags.call[0]} {tags.name}="{name}"{tags.end}'
     if any(_is_ambiguous(tags, key, value, describe) for key, value in arguments.items()):
         body = dump_json(arguments)
@@ -89,7 +88,7 @@ def _encode_parameter(tags: XmlInvokeTags, key: str, value: Json, describe: Desc
 
 
 def _is_ambiguous(tags: XmlInvokeTags, key: str, value: Json, describe: Describe | None) -> bool:
-    """Return whether a parameter would be parsed back to another value, because values cannot be escaped."""
+    """Return whether a parameter would be parsed back differently, because values cannot be escaped."""
     forbidden = "\n" if tags.escape else "\n\"<>'&"
     return (
         (describe is None and reads_as_null(value))

@@ -34,7 +34,7 @@ PARAM_ELEMENTS = "param elements"
 """Body variant: the parameters are ``<param>`` elements."""
 
 LOOK_AHEAD = 300
-"""Number of characters within which the first parameter must start."""
+"""Number of characters within which the first parameter must begin."""
 
 _PARAMS = ("<param ", "<arg ", "<argument ")
 _first_tag = MarkerSet(*_PARAMS, "<parameter", "</function>", "{")
@@ -61,7 +61,7 @@ def read_function_tag(source: BodySource, consumed: list[str]) -> Reader[BodyRes
 
 
 def read_wrapped_function(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call after ``<function `` inside the tag of another family."""
+    """Parse a call after ``<function `` inside another family's tag."""
     marker = yield from source.peek_marker(_first_tag, LOOK_AHEAD)
     return (yield from (_read_with_params if marker.lower() in _PARAMS else read_xml_function)(source, consumed))
 

@@ -1,7 +1,7 @@
 """The formats of model families, one per file.
 
-A file in this folder that defines ``FORMAT`` is a format, and has the format's name. All formats are loaded together
-when one of them is first needed, which takes about 30 ms.
+A file in this folder that defines ``FORMAT`` is a format, and has its name. All formats are loaded together when one is
+first needed, which takes about 30 ms.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ ORDER = (
     "gigachat3", "gigachat31", "gigachat35", "inkling", "functionary_v2", "functionary_v31", "functionary", "plamo3",
     "openpangu", "cwm", "step_audio2", "mirothinker", "telechat4",
 )  # fmt: skip
-"""The priority of the formats. If several formats can parse a text or match a model's name, the first one is used. If
-the fingerprints of several formats occur in a template, the last one is used. Formats that are not listed come last."""
+"""The priority of the formats. If several formats can parse a text or match a model's name, the first is used. If the
+fingerprints of several formats occur in a template, the last is used. Formats not listed here come last."""
 
 
 class FormatRegistry(Mapping[str, Format]):
@@ -79,27 +79,27 @@ class FormatRegistry(Mapping[str, Format]):
 FORMATS = FormatRegistry()
 
 DEFAULT_FORMAT = "hermes"
-"""Format for unknown models: the format that most models have seen in training."""
+"""Format for unknown models: the one that most models have seen in training."""
 NEAREST = 5
-"""Maximum number of similar names suggested for an unknown name."""
+"""Maximum number of similar names that are suggested for an unknown name."""
 
 
 FROM_TEMPLATE = "from-template"
-"""Value of an option that takes a format's name: derive the format from the model's chat template."""
+"""Value of a format option: derive the format from the model's chat template."""
 DERIVED = "template_"
-"""Prefix of the names of derived formats. A hash of the template follows it."""
+"""Prefix of the names of derived formats, before a hash of the template."""
 MAX_DERIVED = 256
 """Maximum number of derived formats that one process can find by name."""
 FILE_SUFFIX = ".toml"
-"""Suffix of format files, which distinguishes their paths from the names of formats."""
+"""Suffix that distinguishes paths of format files from names of formats."""
 _derived: dict[str, Format] = {}
 
 
 def register_format(format: Format) -> None:
-    """Register a derived ``format``, so that `get_format` finds it by its name in this process.
+    """Register a derived ``format``, so that `get_format` finds it by name in this process.
 
-    If there are more than `MAX_DERIVED` derived formats, the oldest is dropped. The format is not added to `FORMATS`,
-    so it is never detected automatically.
+    Beyond `MAX_DERIVED`, the oldest is dropped. The format is not added to `FORMATS`, so it is never detected
+    automatically.
     """
     _derived.pop(format.name, None)
     _derived[format.name] = format
@@ -108,8 +108,7 @@ def register_format(format: Format) -> None:
 
 
 def resolve_format(name: str) -> Format | None:
-    """Return the derived format called ``name``. Return None for other names, for which a `Parser` accepts all
-    formats."""
+    """Return the derived format called ``name``, or None for other names, for which a `Parser` accepts all formats."""
     return _derived.get(name)
 
 
@@ -119,10 +118,10 @@ def is_format_file(name: object) -> bool:
 
 
 def get_format(name: str | PathLike | Format) -> Format:
-    """Return the format called ``name``. A `Format` is returned unchanged.
+    """Return the format called ``name``, or ``name`` itself if it is a `Format`.
 
     ``name`` may be an alias, in any letter case, or the path of a format file (``.toml``), whose format is then
-    registered. Raises UsageError if the name is unknown or the file is invalid.
+    registered. Raises UsageError for an unknown name or an invalid file.
     """
     if isinstance(name, Format):
         return name
@@ -159,13 +158,12 @@ def get_format(name: str | PathLike | Format) -> Format:
 
 
 def guess_format(model: str | None = None, template: str | None = None) -> str | None:
-    """Return the name of the format that a model writes, by its chat template or its name. Return None if neither
-    matches.
+    """Return the name of the format that a model writes, from its chat template or its name, or None if neither is
+    known.
 
     - ``model``: a model's name as servers and files spell it (``qwen3-coder:30b``,
       ``Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf``).
-    - ``template``: the text of the model's chat template. If both are given, the template decides, because it defines
-      the model's actual prompt.
+    - ``template``: the text of the model's chat template. It has priority, because it defines the actual prompt.
     """
     check_types("guess", model=(model, str, NONE), template=(template, str, NONE))
     if template:

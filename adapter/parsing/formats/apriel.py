@@ -21,7 +21,7 @@ _read_singular = require_json(TaggedJson(SINGULAR, SINGULAR_CLOSE, may_list=True
 
 
 def read_singular(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the list between the ``<tool_call>`` tags that the prompt of 1.5 mentions."""
+    """Parse the list between ``<tool_call>`` tags, which the prompt of 1.5 mentions."""
     return (yield from _read_singular(source, consumed)).with_fixes("misspelt-open-tag")
 
 

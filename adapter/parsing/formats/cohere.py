@@ -25,12 +25,12 @@ _read_labeled = TaggedJson(LABEL, FENCE, "parameters", may_list=True)
 
 
 def read_actions(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the actions. The ``tool_name`` key is normal in this format, so it is not reported as a repair."""
+    """Parse the actions. ``tool_name`` is this format's own key, so it is not reported as a repair."""
     return (yield from _read_json(source, consumed)).remove_fixes("name-key")
 
 
 def read_labeled(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the list that Command R and R+ write in a code fence after ``Action:``."""
+    """Parse the list in a code fence after ``Action:``, as Command R and R+ write it."""
     if not source.at_line_start:
         return TEXT
     result = yield from _read_labeled(source, consumed)

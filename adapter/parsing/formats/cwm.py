@@ -71,13 +71,13 @@ def _build_call(name: str, tool: Tool | None, text: str) -> BodyResult:
 
 
 def _list_parameters(tool: Tool) -> list[str]:
-    """Return the parameters to which lines are assigned: the required ones or, if there are none, the first one."""
+    """Return the parameters that lines are assigned to: the required ones or, without any, the first one."""
     return list(tool.required) or list(tool.properties)[:1]
 
 
 def _encode_call(name: str, arguments: JsonObject) -> str:
     """Encode a call. A single string is written as the model writes it. Several arguments are written as JSON, because
-    the model's order is unknown here."""
+    their order in the model's notation is unknown here."""
     body = encode_json_arguments(name, arguments)
     if len(arguments) == 1:
         (value,) = arguments.values()

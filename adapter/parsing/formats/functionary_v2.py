@@ -27,8 +27,8 @@ _content = get_marker_set("\n" + CONTENT, CONTENT)
 
 
 def read_recipient(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the recipient after its token, and its arguments. If the recipient is ``all``, the answer follows, which is
-    not parsed here."""
+    """Parse the recipient after its token, and its arguments. After ``all``, the answer follows, which is not parsed
+    here."""
     name = yield from consume_name(source, consumed, _content, any_name=True)
     if not name:
         return consume_cut_name(source, consumed) or TEXT
@@ -36,7 +36,7 @@ def read_recipient(source: BodySource, consumed: list[str]) -> Reader[BodyResult
 
 
 def read_first_recipient(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the recipient at the start of an answer, because the prompt ended with the recipient's token."""
+    """Parse the recipient at the start of an answer, whose token is in the prompt."""
     is_expected = source.expected_format == "functionary_v2"
     name = yield from consume_name(source, consumed, _content, any_name=is_expected)
     return (yield from _read_message(name, source, consumed)) if name else TEXT

@@ -34,7 +34,7 @@ def read_tool_code(source: BodySource, consumed: list[str]) -> Reader[BodyResult
 
 
 def read_element(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the statements in a ``<tool_code>`` element, if all their calls are to the session's tools."""
+    """Parse the statements in a ``<tool_code>`` element if they only call known tools."""
     if not source.at_line_start:
         return TEXT
     source.may_be_text = True

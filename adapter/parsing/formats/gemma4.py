@@ -25,7 +25,7 @@ _read_after_closing = TaggedJson(CLOSE, "</tool_call|>")
 
 
 def _read_json(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a JSON call of a known tool after the closing token, which other prompts use as the opening token."""
+    """Parse a known tool's JSON call after the closing token, which other prompts use as the opening token."""
     ahead: list[str] = []
     char = yield from source.skip_space(ahead)
     if char != "{" or not (source.at_line_start or source.after_call):

@@ -32,14 +32,14 @@ _read_bare = UntaggedJson("arguments", after_marker=False)
 
 
 def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the call after its marker. If no JSON follows, the marker was only mentioned."""
+    """Parse the call after its marker. Without JSON, the marker is only mentioned."""
     yield from source.consume_marker(_nul, consumed)
     return (yield from _read_json(source, consumed))
 
 
 def read_stripped(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call whose control token was stripped, so that only the words ``function call`` precede the JSON. They
-    must begin a line. The marker includes the first brace of the JSON."""
+    """Parse a call whose control token was stripped, so that only ``function call`` precedes the JSON. These words must
+    begin a line. The marker includes the JSON's first brace."""
     if not source.at_line_start:
         return TEXT
     marker = consumed.pop()

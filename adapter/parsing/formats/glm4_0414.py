@@ -29,8 +29,7 @@ _NAME_LINE = re.compile(r"([\w.:/-]+)[ \t]*\n")
 
 
 def read_named_line(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the name of one of the session's tools (any name, if the session has no tools) and the arguments on the
-    next line."""
+    """Parse a known tool's name (or any name, in a session without tools) and the arguments on the next line."""
     ahead: list[str] = []
     any_name = source.expected_format == "glm4_0414" and not source.tools
     yield from source.skip_space(ahead)
@@ -44,7 +43,7 @@ def read_named_line(source: BodySource, consumed: list[str]) -> Reader[BodyResul
 
 
 def build_openers(names: Sequence[str]) -> tuple[CallOpener, ...]:
-    """Return the openers of calls below other text: the line with the tool's name, and the first bracket."""
+    """Return the openers for calls below other text: the line with the tool's name, and the first brace."""
     return tuple(CallOpener(f"\n{name}\n{{", _read_below_text) for name in names)
 
 

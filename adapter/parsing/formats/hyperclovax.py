@@ -49,13 +49,12 @@ def read_message(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
 
 
 def read_stripped(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a list of calls with an incomplete header, which began in the prompt or lost its first token to a
-    server."""
+    """Parse a list of calls whose header began in the prompt, or lost its first token to a server."""
     return (yield from read_list(source, consumed)) if source.at_line_start else TEXT
 
 
 def read_head(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Start a section of reasoning at ``/think`` on a separate line."""
+    """Begin a section of reasoning at ``/think`` on a separate line."""
     return BodyResult(section=_REASONING) if (yield from source.consume_marker(_think, consumed)) else TEXT
 
 

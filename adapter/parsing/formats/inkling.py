@@ -35,7 +35,7 @@ _read_json = require_json(TaggedJson(CALL, END, "args"))
 
 
 def build_section_reader(section: OpaqueSection) -> BodyReader:
-    """Return a parser of the header of a block that contains only text."""
+    """Return a parser for the header of a block that contains only text."""
 
     def read(source: BodySource, _span: list[str]) -> Reader[BodyResult]:
         yield from ()
@@ -51,7 +51,7 @@ def read_header(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
 
 
 def read_rest_of_header(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a tool's name at the start of an answer, because the prompt ended with ``<|message_model|>``."""
+    """Parse a tool's name at the start of an answer, whose ``<|message_model|>`` is in the prompt."""
     name = yield from consume_name(source, consumed, _call, any_name=False)
     return (yield from _read_json(source, consumed)) if name else TEXT
 

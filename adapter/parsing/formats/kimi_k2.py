@@ -43,8 +43,8 @@ _MAY_BE_STRIPPED = re.compile(r"\s*+[\w.-]*+(?::\d*+\s*+(?:<[|\w]*+)?)?")
 _INDEX = re.compile(r"\d{1,6}\s*(?=\{)")
 _MAY_BE_INDEX = re.compile(r"\d{0,6}+\s*+")
 _SANITISED_ID = re.compile(r"functions?_(?P<name>.+?)_\d+|(?:functions?\.?)?(?P<other>.+?)[^\w\s.-]?\d+")
-"""Matches ids that proxies rewrote for servers that reject dots and colons, and ids with no separator, or another one,
-before the index."""
+"""Matches ids that proxies rewrote for servers that reject dots and colons, and ids without the colon before the
+index."""
 
 
 def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
@@ -120,7 +120,7 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
 
 
 def read_unopened(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call without its opening marker. Its id directly follows the section's marker."""
+    """Parse a call without its opening marker, whose id directly follows the section's marker."""
     ahead: list[str] = []
     yield from source.skip_space(ahead)
     marker = yield from source.peek_marker(_in_section, HEAD_LIMIT)
@@ -143,7 +143,7 @@ _section = CallSection(
 
 
 def read_stripped(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call at the start of an answer whose opening markers were stripped by the server."""
+    """Parse a call at the start of an answer whose opening markers the server stripped."""
     may_continue = partial(_may_be_stripped, tools=source.tools)
     if (yield from source.peek_call(_STRIPPED, HEAD_LIMIT, may_continue)) is None:
         return TEXT
@@ -151,14 +151,14 @@ def read_stripped(source: BodySource, consumed: list[str]) -> Reader[BodyResult]
 
 
 def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
-    """Return whether ``ahead`` may be the start of an id that calls a known tool, so that the text must be buffered."""
+    """Return whether ``ahead`` may be the start of an id that calls a known tool."""
     word = ahead.strip().removeprefix("functions.").partition(":")[0]
     begins_id = "functions.".startswith(ahead.strip()) or tools.has_prefix(word)
     return begins_id and _MAY_BE_STRIPPED.fullmatch(ahead) is not None
 
 
 def build_openers(names: Sequence[str]) -> tuple[CallOpener, ...]:
-    """Return openers for calls whose tokens were all stripped by a server: ``functions.NAME:0{...}``."""
+    """Return openers for calls whose tokens the server stripped: ``functions.NAME:0{...}``."""
     return tuple(CallOpener(f"functions.{name}:", partial(_read_without_tokens, name)) for name in names)
 
 

@@ -20,7 +20,7 @@ _read_pairs = KeyValueReader(TAGS, own=("longcat2",)).read
 
 
 def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the body after ``<longcat_tool_call>``. Its first character distinguishes JSON from a name with pairs."""
+    """Parse the body after ``<longcat_tool_call>``: JSON, or a name with pairs."""
     char = yield from source.skip_space(consumed)
     return (yield from (_read_json if char in "{[<" else _read_pairs)(source, consumed))
 

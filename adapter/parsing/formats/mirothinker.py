@@ -27,7 +27,7 @@ from adapter.parsing.tagged_json import TaggedJson
 OPEN, CLOSE, ARGUMENTS, END_ARGUMENTS = "<use_mcp_tool>", "</use_mcp_tool>", "<arguments>", "</arguments>"
 
 HEAD_LIMIT = 400
-"""Maximum number of characters before the arguments. Longer text is prose."""
+"""Maximum number of characters before the arguments. Anything longer is prose."""
 
 _HEAD = re.compile(
     r"\s*(?:<server_name>[^<>]*</server_name>\s*)?<tool_name>\s*([\w.:/-]+)\s*</tool_name>\s*<(?:arguments|input)>",

@@ -82,8 +82,8 @@ def read_tool_calls(source: BodySource, consumed: list[str]) -> Reader[BodyResul
 
 
 def read_stripped(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``NAME[ARGS]{...}`` for a known tool at the start of an answer, because the server stripped
-    ``[TOOL_CALLS]``."""
+    """Parse ``NAME[ARGS]{...}`` for a known tool at the start of an answer whose ``[TOOL_CALLS]`` the server
+    stripped."""
     may_continue = partial(_may_be_stripped, tools=source.tools)
     match = yield from source.peek_call(_STRIPPED, NAME_LIMIT, may_continue)
     if match is None:
@@ -105,13 +105,13 @@ def read_singular(source: BodySource, consumed: list[str]) -> Reader[BodyResult]
 
 
 def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
-    """Return whether ``ahead`` may be the start of a known tool's name and of the marker after it."""
+    """Return whether ``ahead`` may be the start of a known tool's name and the marker after it."""
     word = ahead.strip().partition("[")[0]
     return _MAY_BE_STRIPPED.fullmatch(ahead) is not None and tools.has_prefix(word)
 
 
 def _consume_head(source: StreamBuffer, markers: MarkerSet, head: list[str]) -> Reader[str]:
-    """Consume a short text and the marker after it. Return the marker, or an empty string if there is none."""
+    """Consume a short text and the marker after it. Return the marker, or "" if there is none."""
     if not (yield from source.peek_marker(markers, NAME_LIMIT)):
         head.append(source.consume_rest() if source.final and len(source.text) - source.position < NAME_LIMIT else "")
         return ""

@@ -42,7 +42,7 @@ def read_calls(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     if match is None or (match[1] and not source.at_line_start and source.tools.match(match[1]) is None):
         return (yield from _read_invokes(source, consumed))
     result = yield from _read_calls(source, consumed)
-    # JSON's true, false and null are this format's own.
+    # JSON's true, false and null belong to this format.
     return result.remove_fixes("json-literal")
 
 

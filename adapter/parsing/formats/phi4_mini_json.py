@@ -15,8 +15,8 @@ WORD, RESULT, END = "functools[", "<|tool_response|>", "<|end|>"
 
 
 def read_functools(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the list after the word ``functools``. FireFunction also writes it in the middle of a line. There, the list
-    is accepted only if the session has every tool that it calls."""
+    """Parse the list after ``functools``. FireFunction also writes it in the middle of a line, where all tools must be
+    known."""
     yield from source.wait_for_character()
     ahead: list[str] = []
     char = yield from source.skip_space(ahead)

@@ -18,7 +18,7 @@ _read_call = KeyValueReader(USER).read
 
 
 def _read_user(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call of one of the session's tools. Any other text is a message."""
+    """Parse a known tool's call. Other text is a message."""
     result = yield from read_call_or_text(_read_call, source, consumed)
     return result.with_fixes("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
 

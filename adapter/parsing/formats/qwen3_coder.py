@@ -20,9 +20,9 @@ _TAGS = ("<function", "</function>", "<parameter", "</parameter>", OPEN, CLOSE)
 
 
 def encode_function(name: str, arguments: JsonObject, *, margin: str = "\n") -> str:
-    """Encode the function element. ``margin`` is the text before and after each value: a line break or nothing."""
+    """Encode the function element. ``margin`` is the text around each value: a line break or nothing."""
     if any(_is_ambiguous(key, value, margin) for key, value in arguments.items()):
-        # A value that contains the format's tags cannot be written unescaped, but JSON in the element can contain them.
+        # Unescaped values cannot contain the format's tags, but JSON in the element can.
         body = dump_json(arguments) + "\n"
     else:
         body = "".join(

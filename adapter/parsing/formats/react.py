@@ -23,7 +23,7 @@ from adapter.parsing.format import CallOpener, Format
 
 
 def _with_bold(labels: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels, also in bold type, with the colon inside or outside."""
+    """Return the labels and their bold forms, with the colon inside or outside."""
     bold = (form for label in labels for form in (f"**{label}**", f"**{label[:-1]}**:"))
     return (*labels, *bold)
 

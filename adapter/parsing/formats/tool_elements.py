@@ -73,16 +73,16 @@ _is_markup = re.compile(
     "section|select|set|slot|source|span|strong|style|sub|summary|sup|svg|switch|symbol|table|task|tbody|td|"
     "template|text|th|thead|think|time|title|tr|track|u|ul|use|var|video|view"
 ).fullmatch
-"""Match the name of an HTML or SVG element, or of another element that is frequent in answers."""
+"""Matches names of HTML and SVG elements, and of other elements that are frequent in answers."""
 
 
 def is_distinctive_name(name: str) -> bool:
-    """Return whether this name has an underscore or a capital letter, so that it cannot be an HTML element."""
+    """Return whether the name has an underscore or capital letter, so that it cannot be an HTML element."""
     return "_" in name or not name.islower()
 
 
 def _read_tag(name: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse an element with attributes in its opening tag. For an empty element, the attributes are all arguments."""
+    """Parse an element with attributes in its opening tag. The attributes of an empty element are all its arguments."""
     if not (source.after_call or (source.at_line_start and is_distinctive_name(name))):
         return TEXT
     source.may_be_text = True
@@ -149,8 +149,8 @@ def _read_body(call: PendingCall, tool: Tool, source: BodySource, consumed: list
 
 
 def _read_only_value(call: PendingCall, tool: Tool, source: StreamBuffer, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``<NAME>value</NAME>``. The value is YAML, or text for a tool with exactly one parameter. Any other text
-    is part of the answer. If the name is an ordinary word, the answer must end after the element."""
+    """Parse ``<NAME>value</NAME>``. The value is YAML, or text for a tool with exactly one parameter. Other text is
+    part of the answer. If the name is an ordinary word, the answer must end after the element."""
     is_distinctive = is_distinctive_name(tool.name)
     if call.arguments or (not is_distinctive and _is_markup(tool.name)):
         return TEXT
@@ -182,7 +182,7 @@ def _is_only_value(text: str, tool: Tool) -> bool:
 
 
 def _decode_pairs(text: str, tool: Tool) -> JsonObject | None:
-    """Return the arguments in ``text``, which are pairs or YAML. Return None if there are none."""
+    """Return the arguments in ``text``, which is YAML or pairs, or None."""
     try:
         value = decode_yaml(text)
     except FormatError:
@@ -228,8 +228,8 @@ def _is_key(name: str) -> bool:
 
 
 def _consume_key(source: StreamBuffer, consumed: list[str], tool: Tool) -> Reader[str]:
-    """Consume ``<KEY>``, or ``<KEY/>`` if KEY is a parameter, and return KEY. If there is no such tag, consume nothing
-    and return an empty string."""
+    """Consume ``<KEY>``, or ``<KEY/>`` if KEY is a parameter, and return KEY. Otherwise, consume nothing and return
+    ""."""
     taken: list[str] = []
     yield from source.consume_until(">", KEY_LIMIT, taken)
     match = _KEY.fullmatch("".join(taken))
@@ -251,15 +251,15 @@ def _build_raw_value(name: str, key: str, keys: tuple[str, ...]) -> RawValue:
 
 
 def _find_next_keys(tool: Tool, key: str) -> tuple[str, ...]:
-    """Return the parameters whose tags may follow the value of ``key``: also ``key`` itself if it is a list, whose tag
+    """Return the parameters whose tags may follow the value of ``key``. They include ``key`` if it is a list, whose tag
     may be repeated for each item."""
     is_list = "array" in list_types(tool.properties.get(key, {}))
     return tuple(other for other in tool.properties if other != key or is_list)
 
 
 def _split_other_parameters(text: str, keys: Set[str]) -> tuple[str, str]:
-    """Split a value without a closing tag from the elements of other parameters after it, which must begin a line.
-    Return the value and the elements."""
+    """Split a value without a closing tag from the elements of other parameters below it. Return the value and the
+    elements."""
     begins = next((match for match in _BEGINS_LINE.finditer(text) if match[1] in keys), None)
     if begins is None or not text.rstrip().endswith(tuple(f"</{key}>" for key in keys)):
         return text, ""
@@ -273,7 +273,7 @@ def _reject_parameter(_source: StreamBuffer, _tag: str) -> Reader[bool]:
 
 
 def _strip_margins(text: str) -> str:
-    """Return a value without the line breaks around it if it is on separate lines. Return any other value unchanged."""
+    """Remove the line breaks around a value on separate lines. Other values are unchanged."""
     begins_line = re.match(r"\r?\n", text)
     return strip_line_break(text[begins_line.end() :]) if begins_line else text
 
@@ -291,7 +291,7 @@ def encode_call(name: str, arguments: JsonObject) -> str:
 
 
 def _is_ambiguous(key: str, value: Json) -> bool:
-    """Return whether an element would be parsed back to another value, for example because it contains a tag."""
+    """Return whether an element would be parsed back differently, for example because it contains a tag."""
     text = encode_unescaped(value)
     is_tag = _is_key(key) and len(f"<{key}>") <= KEY_LIMIT
     return "<" in text or text.startswith(("\n", "\r\n")) or reads_as_null(value) or not is_tag
