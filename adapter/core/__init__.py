@@ -1,5 +1,4 @@
-"""Types and functions that every layer uses: events, turns, errors, JSON decoding, and the codes of repairs and
-rejections."""
+"""Types and functions for all layers: events, turns, errors, JSON decoding, and the codes of repairs and rejections."""
 
 __all__ = [
     "argument_checks", "bounded_parsing", "callback_checks", "errors", "events", "file_lock", "install_advice",

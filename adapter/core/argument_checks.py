@@ -1,4 +1,4 @@
-"""Check the types of arguments to public functions, so that an error names the function that the user called."""
+"""Check the types of arguments to public functions, so that errors name the function that the user called."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _TYPE_NAMES: Mapping[type, str] = {
     NONE: "None",
 }
 MAX_SHOWN = 60
-"""Maximum number of characters of a value that an error message shows."""
+"""Maximum number of characters of a value in an error message."""
 
 
 def check_types(function: str, /, **arguments: tuple[object, *tuple[Any, ...]]) -> None:
-    """Raise UsageError for the first argument that has the wrong type, or is a path with a NUL character.
+    """Raise UsageError for the first argument that has the wrong type or is a path with a NUL character.
 
-    Each keyword is the name of a parameter. Its tuple has the argument, followed by the allowed types:
-    ``check_types("parse", text=(text, str))``.
+    Each keyword is a parameter's name, and its tuple the argument and then the allowed types: ``check_types("parse",
+    text=(text, str))``.
     """
     for name, (value, *types) in arguments.items():
         if not any(_is_instance(value, each) for each in types):
@@ -49,7 +49,7 @@ def check_types(function: str, /, **arguments: tuple[object, *tuple[Any, ...]]) 
 
 
 def format_value(value: object) -> str:
-    """Return a value and its type, shortened for an error message: ``3 (int)``."""
+    """Return a value and its type for an error message, shortened if necessary: ``3 (int)``."""
     if value is None:
         return "None"
     text = repr(value)
@@ -68,7 +68,7 @@ def _is_instance(value: object, expected: type) -> bool:
 
 
 def explain_read_error(error: Exception) -> str:
-    """Return the reason why a file could not be read, worded for the user."""
+    """Return why a file could not be read, in words for the user."""
     match error:
         case OSError(strerror=str(message)):
             return message

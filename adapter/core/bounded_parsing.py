@@ -13,13 +13,13 @@ from adapter.core.json.strict import decode_shallow
 MAX_TOML = 1_000_000
 """Maximum length of TOML text, in characters."""
 MAX_DOTS = 1_000
-"""Maximum number of dots in a line of TOML. Parsing a dotted key takes time quadratic in their number."""
+"""Maximum number of dots in a line of TOML. Parsing a dotted key takes time quadratic in its number of dots."""
 MAX_DOT_PAIRS = 50_000_000
-"""Maximum total of the squares of each line's number of dots."""
+"""Maximum sum, over all lines, of the squared number of dots."""
 MAX_JSON = 16_000_000
 """Maximum length of JSON text, in characters or bytes."""
 MAX_VALUES = 1_000_000
-"""Maximum number of lists and objects in JSON text. Empty ones take twenty times as much memory as their text."""
+"""Maximum number of lists and objects in JSON text. Empty ones need 20 times as much memory as their text."""
 MAX_DEPTH = 100
 """Maximum nesting of lists and objects."""
 _COMMENTS = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
@@ -45,7 +45,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def parse_json_with_comments(text: str | bytes) -> Any:
-    """Parse JSON like `parse_json`; comments and trailing commas are allowed, as in the settings of editors."""
+    """Parse JSON like `parse_json`, but allow comments and trailing commas, as in editor settings."""
     try:
         return parse_json(text)
     except json.JSONDecodeError as error:

@@ -1,7 +1,7 @@
-"""Check the callbacks that a program passes in: whether they are async, and which values they return.
+"""Check the callbacks that a program passes in: whether they are async, and what type they return.
 
-A callback that makes a decision must return its documented type. An observer may return anything except an unfinished
-coroutine or generator. If a callback breaks these rules, UsageError names the function and its return value.
+A callback that makes a decision must return its documented type. An observer may return anything but an unfinished
+coroutine or generator. Otherwise, UsageError names the function and its return value.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def get_name(callback: object) -> str:
 
 
 def is_async(callback: object) -> bool:
-    """Return whether ``callback`` is a coroutine function or an async generator. Bound methods, partials and
-    ``__call__`` methods of objects are recognized."""
+    """Return whether ``callback`` is a coroutine function or async generator. Bound methods, partials and ``__call__``
+    methods are recognized."""
     from inspect import isasyncgenfunction, iscoroutinefunction
 
     while (inner := _unwrap_partial(callback)) is not None:
@@ -38,7 +38,7 @@ def is_async(callback: object) -> bool:
 
 
 def require_sync(callback: object, role: str) -> None:
-    """Raise UsageError if ``callback`` is async. ``role`` is the name of the callback in the message."""
+    """Raise UsageError if ``callback`` is not callable or is async. ``role`` describes it in the message."""
     if not callable(callback):
         raise UsageError(f"{role} must be a function, got {_format_result(callback)}")
     if is_async(callback):
@@ -53,14 +53,14 @@ def build_result_error(callback: object, role: str, result: object, expected: st
 
 
 def require_result(callback: object, role: str, result: object, kinds: type | tuple[type, ...], expected: str) -> None:
-    """Raise UsageError unless ``result`` is an instance of ``kinds``. The message calls the callback ``role`` and
-    describes the allowed results as ``expected``."""
+    """Raise UsageError unless ``result`` is an instance of ``kinds``. In the message, ``role`` describes the callback
+    and ``expected`` the allowed results."""
     if not isinstance(result, kinds):
         raise build_result_error(callback, role, result, expected)
 
 
 def require_items(callback: object, role: str, result: object, kind: type, expected: str) -> None:
-    """Raise UsageError unless ``result`` is a sequence of ``kind``. A string does not count as a sequence."""
+    """Raise UsageError unless ``result`` is a sequence of ``kind``. A string is not a sequence here."""
     if not _is_list(result) or not all(isinstance(each, kind) for each in result):
         raise build_result_error(callback, role, result, expected)
 
@@ -84,7 +84,7 @@ def require_finished(callback: object, role: str, result: object) -> None:
 
 
 def wrap_observer(callback: Callable[..., object], role: str) -> Callable[..., None]:
-    """Wrap ``callback`` so that `require_finished` checks its result. Exceptions in ``callback`` are not caught."""
+    """Wrap ``callback`` so that `require_finished` checks its result. Its exceptions are not caught."""
     require_sync(callback, role)
 
     def observe(*event: object) -> None:
@@ -96,7 +96,7 @@ def wrap_observer(callback: Callable[..., object], role: str) -> Callable[..., N
 def wrap_tool_observer(callback: Callable[..., object], role: str) -> Callable[..., None]:
     """Wrap an observer that is called while a tool runs.
 
-    The observer's exceptions become UsageErrors, so that they are not mistaken for a failure of the tool.
+    Its exceptions become UsageErrors, so that they are not mistaken for a failure of the tool.
     """
     observe = wrap_observer(callback, role)
 
@@ -118,7 +118,7 @@ def set_wrapped(callback: object, function: Callable[P, T]) -> Callable[P, T]:
 
 
 def build_callback_error(callback: object, role: str, error: Exception, consequence: str) -> UsageError:
-    """Return an error for the exception ``error`` that ``callback`` raised. ``consequence`` is the message's last
+    """Return an error for ``error``, an exception that ``callback`` raised. ``consequence`` is the message's last
     sentence. The caller raises the result ``from error``."""
     return UsageError(f"{role} {get_name(callback)} raised {type(error).__name__}: {error}. {consequence}")
 

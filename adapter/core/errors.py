@@ -31,13 +31,13 @@ class ToolError(AdapterError):
     """A tool call failed. ``str(error)`` is written for the model."""
 
     sandbox: str = ""
-    """Description of the sandbox of the failed operation, as in `ToolResult.sandbox`; "" if nothing was run."""
+    """Description of the sandbox in which the operation failed, as in `ToolResult.sandbox`; "" if nothing was run."""
 
 
 class EditError(ToolError):
     """Patches do not match the file. Nothing was written.
 
-    ``failures``: one sentence per failed patch. ``kinds`` are the categories of the failures: "not found", "ambiguous",
+    ``failures`` has one sentence per failed patch. ``kinds`` are the failures' categories: "not found", "ambiguous",
     "already applied", "no change", "overlapping", "dependent", "breaks syntax", "invalid".
     """
 

@@ -1,7 +1,7 @@
 """Events that a parser emits, and the results of tool calls.
 
-The ``raw`` field of an event is the exact part of the model's text that the event covers. The ``raw`` fields of all
-events, joined in order, are the whole text.
+An event's ``raw`` field is the exact part of the model's text that it covers. Joined in order, the ``raw`` fields of
+all events are the whole text.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ReasoningDelta(_Delta):
 
 
 class _WithoutText:
-    """An event that covers no text: the text belongs to another event, such as the one for the whole call."""
+    """An event that covers no text, because the text belongs to another event, such as the one for the whole call."""
 
     __slots__ = ()
 
@@ -53,16 +53,15 @@ class _WithoutText:
 
 @dataclass(frozen=True, slots=True)
 class MarkupDelta:
-    """Text that is not content, reasoning or a call: markers, whitespace that templates put around markers, end-of-turn
-    tokens, and tool results invented by the model."""
+    """Text that is not content, reasoning or a call: markers, the whitespace that templates put around them,
+    end-of-turn tokens, and tool results that the model invented."""
 
     raw: str
 
 
 @dataclass(frozen=True, slots=True)
 class ContentReclassified:
-    """All content so far is reclassified as reasoning: a closing marker shows that the prompt had already opened a
-    reasoning block.
+    """All content so far is reasoning: a closing marker shows that the prompt opened a reasoning block.
 
     A display may move the text that it has already shown, as `Turn` does.
     """
@@ -72,8 +71,8 @@ class ContentReclassified:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningReclassified(_WithoutText):
-    """All reasoning so far is reclassified as content: the format assumes that an answer starts inside a reasoning
-    block, but no closing marker arrived.
+    """All reasoning so far is content: the format assumes that an answer begins in a reasoning block, but no closing
+    marker arrived.
 
     A display may move the text that it has already shown, as `Turn` does.
     """
@@ -117,9 +116,9 @@ class RejectedCall(_WithoutText):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A complete, decoded tool call. It has not been validated against a tool yet.
+    """A complete, decoded tool call, not yet validated against a tool.
 
-    ``fixes`` are the names of the repairs that decoding needed; it is empty if the text was valid.
+    ``fixes`` are the codes of the repairs that decoding needed; empty if the text was valid.
     """
 
     id: str
@@ -143,7 +142,7 @@ Event: TypeAlias = (
     | ToolCallDelta | RejectedCall | ToolCall | InvalidToolCall
 )  # fmt: skip
 ERROR_LABEL = "tool_error:"
-"""Label before the error message of a failed call, as the model sees it."""
+"""Label before a failed call's error message, as the model sees it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +159,7 @@ class ToolResult:
     error: str | None = None
     call_id: str = ""
     data: Json = None
-    """The result fields as JSON, if the tool documents any; otherwise None."""
+    """The result's fields as JSON, if the tool documents any, or None."""
     diff: str = ""
     """Unified diff of the tool's changes."""
     notes: tuple[str, ...] = ()
@@ -173,8 +172,8 @@ class ToolResult:
     """True if the model asked to end the run."""
     sandbox: str = ""
     """Description of the sandbox in which a program, a user's function or an MCP tool ran, or a statement that there
-    was no sandbox. A batch has one line for each distinct description. A sub-agent's result has no description, because
-    the results of the sub-agent's own calls have them."""
+    was none. A batch has one line for each distinct description. A sub-agent's result has none, because its calls'
+    results have them."""
     denied: bool = False
     """True if a rule, the approval mode or the user denied the call."""
 

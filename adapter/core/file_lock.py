@@ -11,9 +11,8 @@ else:
     import fcntl
 
 _LOCKED_BYTE = 1 << 40
-"""Offset of the byte that is locked on Windows: beyond the end of every file, because other programs cannot read a
-locked byte.
-"""
+"""Offset of the byte that is locked on Windows. It is beyond the end of every file, because other programs cannot read
+a locked byte."""
 
 
 def try_lock(descriptor: int) -> bool:

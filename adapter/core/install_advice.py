@@ -1,4 +1,4 @@
-"""Build the command that adds an extra, with the installer of this program: pip, uv or pipx."""
+"""Build the command that installs an extra, with the installer of this program: pip, uv or pipx."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ PACKAGE = "toolcall-adapter"
 
 
 def build_install_command(extra: str) -> str:
-    """Return the command that installs ``extra`` in the environment of this program.
+    """Return the command that installs ``extra`` in this program's environment.
 
-    The installer is recognized by a file in the environment: ``uv-receipt.toml`` for `uv tool`, ``pipx_metadata.json``
-    for pipx. Because `uv tool install` replaces the extras, the command repeats the installed ones.
+    A file in the environment shows the installer: ``uv-receipt.toml`` for `uv tool`, ``pipx_metadata.json`` for pipx.
+    `uv tool install` replaces the extras, so the command repeats the installed ones.
     """
     environment = Path(sys.prefix)
     receipt = environment / "uv-receipt.toml"

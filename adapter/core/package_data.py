@@ -1,6 +1,6 @@
 """Locate the directories `prompts/` and `fixtures/`, which are installed with the program.
 
-In a checkout they are in the top directory, and in a wheel in `adapter/_data/`.
+In a checkout, they are in the top directory; in a wheel, in `adapter/_data/`.
 """
 
 from __future__ import annotations

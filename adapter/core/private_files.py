@@ -11,8 +11,8 @@ from adapter.core.errors import UsageError
 
 
 def open_private(file: str | os.PathLike[str], flags: int) -> int:
-    """Open a file and return its descriptor. A missing file is created. If it is a regular file, other users lose all
-    access to it, even if it already existed. Raises OSError."""
+    """Open a file, creating it if missing, and return its descriptor. If it is a regular file, other users lose all
+    access, even if it already existed. Raises OSError."""
     descriptor = os.open(file, flags | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode) and mode & 0o077 and hasattr(os, "fchmod"):
@@ -22,9 +22,9 @@ def open_private(file: str | os.PathLike[str], flags: int) -> int:
 
 
 def write_private(file: Path, text: str, option: str) -> None:
-    """Write a file, and create its directory if necessary.
+    """Write a file, creating its directory if missing.
 
-    Raises UsageError, which advises choosing another path with the command-line ``option``.
+    Raises UsageError with the advice to choose another path with the command-line ``option``.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Explanations of why text that looks like a call is rejected, by the code in `RejectedCall.reason`."""
+"""Reasons why text that looks like a call is rejected, by the code in `RejectedCall.reason`."""
 
 from __future__ import annotations
 

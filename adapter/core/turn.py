@@ -82,8 +82,8 @@ class Turn:
         return cls("".join(content), "".join(reasoning), tuple(calls), tuple(invalid), merged, tuple(rejected))
 
     def explain(self) -> tuple[Span, ...]:
-        """Return the classified spans of the model's text, in order, with their rejected calls. Joined, the ``text`` of
-        the spans is the model's output."""
+        """Return the classified spans of the model's text, in order, with their rejected calls. Joined, the spans'
+        ``text`` is the model's output."""
         unopened = next((at for at, event in enumerate(self.events) if isinstance(event, ContentReclassified)), -1)
         was_content = any(isinstance(event, ReasoningReclassified) for event in self.events)
         waiting = deque(self.rejected)
@@ -126,7 +126,7 @@ class Turn:
 
 
 class HasCalls(Protocol):
-    """A turn, or a part of a turn, that has calls to run."""
+    """A turn, or part of one, that has calls to run."""
 
     @property
     def calls(self) -> Sequence[ToolCall]: ...
@@ -137,7 +137,7 @@ _WITHOUT_TEXT = frozenset({ToolCallProgress, ToolCallDelta, RejectedCall})
 
 
 def merge_deltas(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Drop events without text, and join adjacent deltas, so that the chunks do not affect the result."""
+    """Drop events without text, and join adjacent deltas, so that the result does not depend on the chunks."""
     merged: list[Event] = []
     run: list[TextDelta] | list[ReasoningDelta] | list[MarkupDelta] = []
     for event in events:

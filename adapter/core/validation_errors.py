@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 MAX_SHOWN = 200
-"""Maximum length of a value from the input in a message, in characters."""
+"""Maximum length of an input value in a message, in characters."""
 _REPLACEMENTS = (
     (r"^Value error, ", ""),
     (r"^Input should be (?=greater|less)", "must be "),
@@ -22,7 +22,7 @@ _REPLACEMENTS = (
     (r"\ba integer", "an integer"),
     (r", unable to parse.*$", ""),
 )
-"""Regular expressions that match pydantic's wording, with their replacements. They are applied in order."""
+"""Patterns for pydantic's wording, with their replacements, applied in order."""
 
 
 def explain_validation_error(error: ValidationError) -> str:
@@ -31,7 +31,7 @@ def explain_validation_error(error: ValidationError) -> str:
 
 
 def explain_error_detail(detail: ErrorDetails) -> str:
-    """Describe one of the problems in a pydantic error."""
+    """Describe one problem of a pydantic error."""
     path = shorten(".".join(map(str, detail["loc"])), MAX_SHOWN)
     context = detail.get("ctx") or {}
     match detail["type"]:

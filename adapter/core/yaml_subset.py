@@ -1,4 +1,4 @@
-"""Decode the part of YAML that models write as arguments: block mappings and lists, scalars, and JSON in one line."""
+"""Decode the part of YAML that models write as arguments: block mappings and lists, scalars, and JSON on one line."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ _LINE_BREAK = re.compile(r"\r\n?|\n")
 _ITEM = re.compile(r"-(?:(?P<space> +)(?P<rest>\S.*))?\s*")
 _BLOCK = re.compile(r"(?P<style>[|>])(?P<chomp>[+-]?)\s*(?:#.*)?")
 _NOT_SUPPORTED = re.compile(r"[&*][\w-]+(?:\s|\Z)|[!|>]")
-"""Matches anchors, aliases and tags. It does not match unquoted text such as ``*.py`` and ``@name``, which models also
-write."""
+"""Matches anchors, aliases and tags, but not unquoted text such as ``*.py`` and ``@name``, which models also write."""
 _WORDS: dict[str, Json] = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
 def decode_yaml(text: str) -> Json:
-    """Return the value that ``text`` describes. Raises FormatError for anything that is invalid or not supported."""
+    """Return the value that ``text`` describes. Raises FormatError for invalid or unsupported text."""
     return _YamlReader(text).read()
 
 
@@ -51,7 +50,7 @@ class _YamlReader:
         return None
 
     def _parse_block(self, least: int, depth: int) -> Json:
-        """Return the value in the next lines if they are indented by at least ``least`` spaces, otherwise None."""
+        """Return the value in the next lines if they are indented by at least ``least`` spaces, or None."""
         if depth > MAX_DEPTH:
             raise FormatError(f"the value is nested more than {MAX_DEPTH} levels deep")
         indent = self._find_next_indent()

@@ -20,16 +20,16 @@ from adapter.core.json.strict import (
 
 _BETWEEN = re.compile(r"(?:[ \t\r\n\ufeff\u200b\u2060,;}\]]|```[A-Za-z]*)*")
 _REGROUPS = frozenset({"unescaped-quote", "missing-bracket", "missing-comma", "single-quotes", "unquoted-key"})
-"""Repairs that may move a member into another object, or part of it into a string."""
+"""Repairs that may move a key and its value into another object, or part of them into a string."""
 _MEMBER = re.compile(r"\"?([\w.-]+)\"\s*:")
-"""Matches the key of a member that follows a closed object."""
+"""Matches a key directly after a closed object."""
 
 
 def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJson:
     """Decode the JSON value at ``start``. Invalid JSON is repaired if the repair is unambiguous.
 
-    ``closed`` states whether a closing marker ends the value, so that missing closing brackets may be added. Raises
-    FormatError with the reason and position; UnterminatedError if the text ends inside a string.
+    ``closed``: whether a closing marker ends the value, so that missing closing brackets may be added. Raises
+    FormatError with the reason and position, or UnterminatedError if the text ends inside a value.
     """
     decoded = decode_strict(text, start)
     if decoded is not None:
@@ -50,10 +50,10 @@ def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJso
 
 
 def decode_values(text: str, *, closed: bool = True) -> tuple[list[DecodedJson], tuple[str, ...]]:
-    """Decode all consecutive JSON values in ``text``. Return the values, and the repairs made between them.
+    """Decode all consecutive JSON values in ``text``. Return the values, and the repairs between them.
 
-    Code fences, commas and semicolons around the values and unmatched closing brackets are skipped. Raises FormatError
-    for any other text, or if there is no value.
+    Code fences, commas and semicolons around the values, and unmatched closing brackets, are skipped. Raises
+    FormatError for any other text, or if there is no value.
     """
     values: list[DecodedJson] = []
     fixes: dict[str, None] = {}

@@ -38,7 +38,7 @@ _LOOSE_LITERALS = {
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _QUOTE_ESCAPES = {"'": "'", "`": "`"}  # not JSON, but unambiguous
 
-# By the character that opens a string: the characters that may close the string, and the fix to record.
+# Maps the character that opens a string to the characters that may close it, and the repair to record.
 _QUOTES = {
     '"': ('"”“', None),
     "'": ("'", "single-quotes"),
@@ -49,7 +49,7 @@ _QUOTES = {
 _ESCAPED_QUOTE = '\\"'
 _PLAIN = {opening: re.compile(f"[^{re.escape(closing)}\\\\\x00-\x1f]+") for opening, (closing, _) in _QUOTES.items()}
 _VALID = re.compile(r'(?:[^"”“\\\x00-\x1f]++|\\["\\/nrt])++')
-"""Matches a part of a JSON string that `json` decodes without repair."""
+"""Matches part of a JSON string that `json` decodes without repair."""
 
 # Patterns for text that follows a real closing quote. `_GAP` includes comments.
 _GAP = r"(?:[ \t\r\n]|\\[nrt]|//[^\n]{0,200}|/\*.{0,200}?\*/)*+"
@@ -65,23 +65,23 @@ _AFTER_ITEM = re.compile(rf"{_GAP}(?:$|{_END}|,)", re.DOTALL)
 _BARE = r"[^\W\d](?:[\w ./@~%&!?-]|:(?=\S))*?"
 _BARE_MEMBER = re.compile(rf"{_BARE}(?=\s*(?:[}}\]]|,\s*(?:[}}\]]|{_A_KEY})))", re.DOTALL)
 _BARE_ITEM = re.compile(rf"{_BARE}(?=\s*[,\]])")
-"""Strings without quotes: words, paths and addresses, but not expressions."""
+"""Match strings without quotes: words, paths and addresses, but not expressions."""
 _BARE_DIGITS = re.compile(
     r"(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?|\d{1,2}:\d\d(?::\d\d)?"
     r"|\d+(?:\.\d+){2,}|\d+(?:\.\d+)?(?:%|(?![eE]\d)[A-Za-z]+))(?=\s*[,}\]])"
 )
-"""Strings without quotes that begin with a digit: dates, times, versions, addresses and quantities with a unit. None of
-them can be evaluated as an expression."""
+"""Matches strings without quotes that begin with a digit: dates, times, versions, addresses and quantities with a unit.
+None of them can be evaluated as an expression."""
 _NOT_TEXT = frozenset({
     "any", "array", "bool", "boolean", "dict", "double", "float", "inf", "infinity", "int", "integer", "list", "nan",
     "number", "object", "str", "string", "text", "value",
 })  # fmt: skip
-"""Words that stand for a value in a schema or an example."""
+"""Words that represent a value in a schema or example."""
 _AFTER_SCALAR = re.compile(rf"{_GAP}(?:$|[,}}\]]|[\"'“”]|[A-Za-z_$][\w$.-]*[ \t\r\n]*:|\\[nrt])", re.DOTALL)
 
 
 class JsonRepairer:
-    """Parses a JSON value that may be malformed, and records each repair. Makes one pass over the text, with one
+    """Parses a JSON value that may be malformed, and records each repair. It passes over the text once, with one
     recursive call per nesting level."""
 
     def __init__(self, text: str, start: int, closed: bool) -> None:
@@ -189,10 +189,10 @@ class JsonRepairer:
             self.take_separator("]")
 
     def take_closing_bracket(self, closing: str, other: str, char: str) -> bool:
-        """Return whether the list or object ends here. If it does, take its ``closing`` bracket.
+        """Take the ``closing`` bracket and return True if the list or object ends here.
 
-        If that bracket is missing, the list or object ends before the bracket ``other`` or at the end of the text, and
-        a repair is recorded.
+        If that bracket is missing, the list or object ends before the bracket ``other`` or at the end of the text,
+        which is recorded as a repair.
         """
         if char == closing:
             self.position += 1
@@ -295,14 +295,14 @@ class JsonRepairer:
             parts.append(char)
 
     def is_at_boundary(self, start: int) -> bool:
-        """Return whether the quote just consumed may begin or end a string nested in the one at ``start``: JSON
-        punctuation is next to it. The outer string then continues at least to the next such quote."""
+        """Return whether the quote just consumed may begin or end a string nested in the one at ``start``, because JSON
+        punctuation is next to it. If so, the outer string continues at least to the next such quote."""
         before = self.text[max(start, self.position - 20) : self.position - 1].rstrip()
         return before[-1:] in ",:{[" or self.text[self.position : self.position + 20].lstrip()[:1] in ",:}]\"'"
 
     def unescape_quotes(self, value: str) -> str:
-        """Remove the backslashes before the quotes in ``value`` if the quotes are paired and each has one. The model
-        has then escaped them twice."""
+        """Remove the backslashes before the quotes in ``value`` if the quotes are paired and each has one: the model
+        escaped them twice."""
         count = value.count('"')
         if count % 2 or count != value.count(_ESCAPED_QUOTE) or f"\\{_ESCAPED_QUOTE}" in value:
             return value
@@ -310,8 +310,8 @@ class JsonRepairer:
         return value.replace(_ESCAPED_QUOTE, '"')
 
     def decode_literal(self, raw: str) -> str:
-        """Decode a string with an invalid escape by treating its backslashes as ordinary characters. Only escaped
-        quotes, slashes and backslashes are still decoded.
+        """Decode a string with an invalid escape: its backslashes are literal, except before quotes, slashes and
+        backslashes.
 
         Raises FormatError if other backslashes clearly begin escapes.
         """
@@ -352,7 +352,7 @@ class JsonRepairer:
             parts.append(self.decode_escape())
 
     def decode_escape(self) -> str:
-        """Decode an escape sequence. An invalid sequence is kept verbatim."""
+        """Decode an escape sequence. An invalid one is kept verbatim."""
         char = self.text[self.position + 1 : self.position + 2]
         if not char:
             raise UnterminatedError("the text ends inside a string")
@@ -433,5 +433,5 @@ _REST_IS_SPACE = re.compile(r"\s*\Z")
 _BRACKET = re.compile(r"[}\]]")
 _JOINED = {quote: re.compile(rf"\s*\+\s*{quote}") for quote in "'\""}
 _NEXT_ITEM = re.compile(r"\s+[\"']")
-"""The beginning of the next string in a list that lacks a comma."""
+"""Matches the start of the next string in a list that lacks a comma."""
 _UNICODE = re.compile(r"\\u[0-9a-fA-F]{4}(?:(?<=\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})?")

@@ -1,4 +1,4 @@
-"""Decode standard JSON, with limits on depth and number length. Time is linear in the length of any input."""
+"""Decode standard JSON, with limits on depth and number length, in time linear in the input's length."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.text.display_escaping import replace_lone_surrogates
 
 MAX_DEPTH = 64
-"""Maximum nesting depth. The repairer makes a recursive call for each level. Real arguments have fewer than ten."""
+"""Maximum nesting depth, because the repairer recurses once per level. Real arguments have fewer than ten levels."""
 
 MAX_DIGITS = 400
-"""Maximum number of digits in an integer. CPython's conversion takes quadratic time."""
+"""Maximum number of digits in an integer, because CPython's conversion takes quadratic time."""
 
 LONG = 4096
-"""Length of text, in characters, above which a faster decoder is worth importing."""
+"""Length of text, in characters, above which importing a faster decoder pays off."""
 
 
 class VerbatimInt(int):
@@ -47,9 +47,9 @@ class DecodedJson(NamedTuple):
 
 
 def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | None:
-    """Decode the JSON value at ``start``. Return None if it is not valid JSON, repeats a key or has a `LITERAL_ESCAPE`.
+    """Decode the JSON value at ``start``. Return None if it is invalid, repeats a key or has a `LITERAL_ESCAPE`.
 
-    ``before`` is the text that usually follows the value. It is a hint that speeds up the decoding of long values.
+    ``before`` is the text that usually follows the value, a hint that speeds up the decoding of long values.
     """
     start = _SPACE.match(text, start).end()  # type: ignore[union-attr]
     decoded = _decode_whole_value(text, start, text.find(before, start)) if before else None
@@ -57,7 +57,7 @@ def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | 
         value, end = decoded or _STRICT.raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
-    # Without a limit, the result would depend on the stack depth of the caller.
+    # Without a limit, the result would depend on the caller's stack depth.
     if text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH and not is_shallow([value], MAX_DEPTH + 1):
         return None
     has_escape = text.find("\\b", start, end) >= 0 or text.find("\\f", start, end) >= 0
@@ -69,8 +69,8 @@ def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | 
 
 
 def _decode_whole_value(text: str, start: int, end: int) -> tuple[Json, int] | None:
-    """Decode ``text[start:end]`` with jiter, a dependency of pydantic, which is three times as fast as `json` for long
-    strings. Return None if `json` could decode the text differently."""
+    """Decode ``text[start:end]`` with jiter, a dependency of pydantic that is three times as fast as `json` for long
+    strings. Return None if `json` might decode the text differently."""
     if end - start < LONG:
         return None
     from pydantic_core import from_json
@@ -83,7 +83,8 @@ def _decode_whole_value(text: str, start: int, end: int) -> tuple[Json, int] | N
 
 
 def _repeats_key(value: Json, text: str, start: int, end: int) -> bool:
-    """Return whether the text has more keys than ``value``. The longest string, perhaps a file, is not searched."""
+    """Return whether the text has more keys than ``value``. The longest string, perhaps a file's text, is not
+    searched."""
     members, longest = _measure(value)
     skipped = text.find(json.dumps(longest[:40], ensure_ascii=False)[:-1], start, end) if len(longest) > LONG else -1
     parts = [(start, end)] if skipped < 0 else [(start, skipped), (skipped + len(longest), end)]
@@ -91,7 +92,7 @@ def _repeats_key(value: Json, text: str, start: int, end: int) -> bool:
 
 
 def _measure(value: Json) -> tuple[int, str]:
-    """Return the number of members of all objects in ``value``, and the longest string."""
+    """Return the total number of keys in ``value``, and its longest string."""
     match value:
         case dict() | list():
             inner = [_measure(item) for item in (value.values() if isinstance(value, dict) else value)]
@@ -104,7 +105,7 @@ def _measure(value: Json) -> tuple[int, str]:
 
 
 def _has_usual_numbers(value: Json) -> bool:
-    """Return whether all numbers are integers of at most 64 bits; jiter loses the spelling of floats."""
+    """Return whether all numbers are integers of at most 64 bits. jiter does not keep the spelling of floats."""
     match value:
         case dict():
             return all(map(_has_usual_numbers, value.values()))
@@ -145,10 +146,9 @@ def parse_finite_float(spelling: str) -> int | float:
 
 
 def keep_number_text(value: int | float, spelling: str) -> int | float:
-    """Return ``value`` as a number that keeps ``spelling``, the text that the model wrote. If JSON would write the same
-    text, return ``value`` unchanged.
+    """Return ``value`` as a number that keeps ``spelling``, the model's text, unless JSON would write the same text.
 
-    The spelling matters for a string parameter, such as a version, that the model wrote as the number 3.10.
+    The spelling matters if a string parameter, such as a version, was written as the number 3.10.
     """
     if repr(value) == spelling:
         return value
@@ -172,7 +172,7 @@ def encode_as_written(value: Json) -> str:
 
 
 def find_leading_zeros(value: Json) -> str:
-    """Return the first number in ``value`` that the model wrote with leading zeros, or "". It may be octal."""
+    """Return the first number in ``value`` that the model wrote with leading zeros, and that may be octal, or ""."""
     match value:
         case VerbatimInt():
             return value.spelling if _LEADING_ZEROS.match(value.spelling) else ""
@@ -184,7 +184,7 @@ def find_leading_zeros(value: Json) -> str:
 
 
 def to_plain_numbers(value: Json) -> Json:
-    """Return ``value`` with plain numbers, which do not remember how the model wrote them."""
+    """Return ``value`` with ordinary numbers, which do not keep the model's spelling."""
     match value:
         case VerbatimInt():
             return int(value)
@@ -228,7 +228,7 @@ _STRICT = json.JSONDecoder(
     parse_float=parse_finite_float,
 )
 LITERAL_ESCAPE = re.compile(r"\\(?:b(?=[\w(\[])|(?<=[^\\][\w)\]]\\)b|f(?=[a-z]))")
-r"""Matches a backspace or form feed next to a word, as in ``\bword\b`` or ``\frac``, where models mean a backslash."""
+r"""Matches ``\b`` or ``\f`` next to a word, as in ``\bword\b`` or ``\frac``, where models mean a backslash."""
 LAYOUT_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[nrt](?![a-z])|(?<=[\w;:,.)}\]>\"'])\\[nrt])")
 """Matches an escape for a line break or tab, unless it begins a word such as ``\\nabla``."""
 PUNCTUATION_ESCAPE = re.compile(r"\\([\"'`/\\])")
@@ -246,7 +246,7 @@ def quote_excerpt(text: str, position: int) -> str:
 
 
 def is_encodable(text: str) -> bool:
-    """Return whether ``text`` can be encoded as UTF-8. It cannot if it contains lone surrogates."""
+    """Return whether ``text`` can be encoded as UTF-8, which lone surrogates prevent."""
     try:
         text.encode()
     except UnicodeEncodeError:

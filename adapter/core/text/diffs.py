@@ -1,7 +1,7 @@
 """Compute unified diffs, quickly even for large files.
 
-A line ends only at a line feed, as in git and patch, so that these programs can apply the diff. A line whose carriage
-return was added or removed is therefore a changed line.
+A line ends only at a line feed, as in git and patch, so that they can apply the diff. A line whose carriage return was
+added or removed therefore counts as changed.
 """
 
 from __future__ import annotations
@@ -17,11 +17,8 @@ from adapter.core.text.plurals import pluralize
 
 CONTEXT_LINES = 3
 MAX_COMPARISONS = 400_000_000
-"""Maximum product of the line counts of the two differing parts, which lie between the common start and the common end.
-
-rapidfuzz makes 64 comparisons at a time, so this takes about 0.1 s and 50 MB. Above the maximum, the whole part is
-shown as replaced.
-"""
+"""Maximum product of the line counts of the two differing parts, without their common start and end. rapidfuzz makes 64
+comparisons at a time, so this takes about 0.1 s and 50 MB. Above it, the whole part is shown as replaced."""
 _UNCLOSED = "\n\\ No newline at end of file"
 MAX_LISTED = 5
 """Maximum number of changes listed in a sentence."""
@@ -43,7 +40,7 @@ class LineChange(NamedTuple):
 def render_unified_diff(before: str, after: str, path: str = "", regions: Sequence[LineChange] | None = None) -> str:
     """Return a unified diff, or "" for equal strings.
 
-    ``regions`` are the changed regions in order, if known. Text outside the regions is not compared.
+    ``regions`` are the changed regions in order, if known. Text outside them is not compared.
     """
     if before == after:
         return ""

@@ -1,9 +1,9 @@
 """Escape untrusted text for display, so that it cannot hide or reorder characters or move the cursor.
 
-Hidden characters are identified by Unicode properties rather than a list: controls (Cc), formats (Cf: directions, zero
-width, tags), surrogates, line separators, characters that fonts omit (Default_Ignorable_Code_Point: fillers,
-selectors), and the Braille blank. Sequences of characters that display as one emoji are unchanged. Sources: UAX #44;
-UTS #51, ED-16 and ED-17; CVE-2021-42574 (Trojan Source).
+Hidden characters are identified by Unicode properties: controls (Cc), formats (Cf: directions, zero width, tags),
+surrogates, line separators, characters that fonts omit (Default_Ignorable_Code_Point: fillers, selectors), and the
+Braille blank. Character sequences that display as one emoji are unchanged. Sources: UAX #44; UTS #51, ED-16 and ED-17;
+CVE-2021-42574 (Trojan Source).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _PICTURE = r"\p{Extended_Pictographic}(?:\ufe0f|\p{Emoji_Modifier})?"
 _COUNTRY = "|".join("".join(chr(0xE0000 + ord(letter)) for letter in name) for name in ("gbeng", "gbsct", "gbwls"))
 _EMOJI = rf"[0-9#*]\ufe0f\u20e3|\U0001f3f4(?:{_COUNTRY})\U000e007f|{_PICTURE}(?:\u200d{_PICTURE}){{0,5}}"
 _RAW_BYTES = range(0xDC80, 0xDD00)
-"""Surrogates that represent, in Python, the bytes of a file name that is not UTF-8 (PEP 383)."""
+"""Surrogates with which Python represents the bytes of a file name that is not UTF-8 (PEP 383)."""
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
-"""Matches an escape in JSON: a surrogate pair, a lone surrogate (group 1), or any other escape."""
+"""Matches a JSON escape: a surrogate pair, a lone surrogate (group 1), or another escape."""
 _BLANKS = re.compile(rf"[^\S\n]{{{MAX_BLANKS + 1},}}")
 _EMPTY_LINES = re.compile(rf"\n(?:[ +-]?[^\S\n]*\n){{{MAX_EMPTY_LINES + 1},}}")
 
@@ -46,7 +46,7 @@ def escape_for_display(text: str, keep: str = "") -> str:
 
 
 def dump_for_display(value: object, indent: int | None = None) -> str:
-    """Dump ``value`` as JSON. Hidden characters are escaped; all other non-ASCII characters are unchanged."""
+    """Dump ``value`` as JSON with hidden characters escaped. Other non-ASCII characters are unchanged."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     return _compile_hidden_pattern().sub(
         lambda match: match[0] if match[1] is None or match[1] == "\n" else json.dumps(match[1])[1:-1], text
@@ -54,7 +54,8 @@ def dump_for_display(value: object, indent: int | None = None) -> str:
 
 
 def collapse_blanks(text: str) -> str:
-    """Replace long runs of whitespace or empty lines with their length, so that no approval request hides its end."""
+    """Replace long runs of whitespace or empty lines with their length, so that an approval request cannot hide its
+    end."""
     text = _EMPTY_LINES.sub(lambda match: f"\n[... {match[0].count(chr(10)) - 1} empty lines ...]\n", text)
     return _BLANKS.sub(lambda match: f" [... {len(match[0])} blanks ...] ", text)
 

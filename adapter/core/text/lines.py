@@ -1,7 +1,7 @@
 """Split text into lines, which end at a line feed, a carriage return and line feed, or a lone carriage return.
 
-``str.splitlines`` also splits at form feeds, U+2028 and others, which editors, compilers and ``grep -n`` do not
-count, so this package never uses it on files.
+``str.splitlines`` also splits at form feeds, U+2028 and others. Editors, compilers and ``grep -n`` do not count these
+as line ends, so this package never uses it on files.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _BLOCK = 500
-"""Number of items that are compared at a time."""
+"""Number of items compared at a time."""
 
 
 def split_lines(text: str) -> list[str]:
@@ -21,13 +21,13 @@ def split_lines(text: str) -> list[str]:
 
 
 def split_line_texts(text: str) -> list[str]:
-    """Split ``text`` into the same lines as `split_lines`, without their line endings."""
+    """Split ``text`` into the lines of `split_lines`, without their line endings."""
     lines = _LINE_END.split(text)
     return lines if lines[-1] else lines[:-1]
 
 
 def get_line_end(line: str) -> str:
-    """Return the line ending of ``line``, or an empty string."""
+    """Return the line ending of ``line``, or ""."""
     if line.endswith("\r\n"):
         return "\r\n"
     return line[-1:] if line.endswith(("\n", "\r")) else ""

@@ -1,7 +1,7 @@
 """Redact credentials in transcripts, error messages and responses.
 
-Two kinds of text are treated as credentials: values of environment variables with names like ``API_KEY``, and text in a
-form that only credentials have. Credentials are replaced by ``[redacted ...]``.
+Two kinds of text count as credentials: values of environment variables with names like ``API_KEY``, and text in a form
+that only credentials have. They are replaced with ``[redacted ...]``.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import overload
 from adapter.core.events import Json
 
 SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASS|AUTH|CREDENTIAL", re.IGNORECASE)
-"""Matches names of environment variables that contain credentials."""
+"""Matches names of environment variables that hold credentials."""
 MIN_LENGTH = 6
 """Minimum length of a redacted value. Shorter values (``1``, ``true``, ``us``) occur in any text."""
 MIN_LINE = 20
-"""Minimum length of a line that is redacted separately, in a multi-line value such as a key file."""
+"""Minimum length of a line that is redacted separately, if a value has several lines, such as a key file."""
 MAX_BUFFERED = 4_096
-"""Maximum number of characters that are buffered because they may be the start of a credential."""
+"""Maximum number of characters that are buffered because they may begin a credential."""
 
 REDACTED = "[redacted"
-"""Start of the text that replaces a credential. The name of the credential's environment variable may follow."""
+"""Start of the text that replaces a credential. The name of its environment variable may follow."""
 
 _SHAPES = re.compile(
     r"""(?ix)
@@ -69,7 +69,7 @@ _SHAPES = re.compile(
 """Matches credentials in headers, JSON fields and URLs, JSON Web Tokens, private keys, and keys with the prefixes of
 GitHub, GitLab, OpenAI, Slack and others.
 
-If a credential is identified by the text before it, a group contains that text. Each lookahead lists the possible first
+If the text before a credential identifies it, a group contains that text. Each lookahead lists the possible first
 letters of an alternative; without the lookaheads, a search takes 50 % longer.
 """
 _KEYWORDS = (
@@ -80,11 +80,11 @@ _KEYWORDS = (
     "pypi-", "gsk_", "eyj", "-----begin ", "pwd", "private", "accountkey", "accesskey", "xapp-", "sg.", "shpat_",
     "shpca_", "shppa_", "shpss_", "_v1_", "dckr_pat_", "ya29.",
 )  # fmt: skip
-"""Substrings in lower case. Every match of ``_SHAPES`` contains at least one of them. Searching for them is a hundred
+"""Lower-case substrings of which every match of ``_SHAPES`` contains at least one. Searching for them is a hundred
 times as fast as searching with the pattern."""
 _WINDOW, _LONGEST = 32_768, 12_288
-"""Length of the window that is searched at a time, and maximum length of a match, both in characters. Other threads can
-run between two windows."""
+"""Length of the window that is searched at a time, and maximum length of a match, in characters. Other threads can run
+between two windows."""
 _BEGINNING = re.compile(
     r"(?i)(?:authorization|api[-_]?key|bearer|token|secret|pass(?:w|phrase)|private|auth[-_]?key|access[-_]?key|cookie)[^\n]{0,20}\S{0,2000}\Z"
 )
@@ -137,12 +137,12 @@ class Redactor:
         return f"{REDACTED}]" if is_secret and REDACTED not in redacted else redacted
 
     def redact_bytes(self, content: bytes) -> bytes:
-        """Redact the content of a file, which may be text or binary."""
+        """Redact a file's content, which may be text or binary."""
         return self.redact(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     def redact_pieces(self, pieces: Sequence[str]) -> list[str]:
-        """Redact text that is split into pieces, and return the redacted pieces. A replacement is put in the piece
-        in which the credential begins."""
+        """Redact text that is split into pieces, and return the pieces. A replacement goes to the piece in which its
+        credential begins."""
         text = "".join(pieces)
         spans = list(self._find_spans(text))
         redacted, end = [], 0
@@ -159,7 +159,7 @@ class Redactor:
         return redacted
 
     def find_safe_prefix(self, pieces: Sequence[str]) -> set[int]:
-        """Return every n for which the first n ``pieces`` can be redacted separately with the same result."""
+        """Return every n for which redacting the first n ``pieces`` separately gives the same result."""
         text = "".join(pieces)
         limit, spans = self._find_limit(text), list(self._find_spans(text))
         ends = enumerate(accumulate(map(len, pieces)), start=1)
@@ -180,8 +180,8 @@ class Redactor:
         return min(starts)
 
     def _find_spans(self, text: str) -> Iterator[tuple[int, int, int, str]]:
-        """Yield four values for each credential: the start of the text that identifies it, the credential's start and
-        end, and its replacement."""
+        """Yield, for each credential, the start of the text that identifies it, its own start and end, and its
+        replacement."""
         spans = [
             (match.start(), match.start(), match.end(), self._build_replacement(match[0]))
             for match in self._values.finditer(text)
@@ -201,13 +201,13 @@ class Redactor:
 
 
 def _find_word_start(text: str, end: int) -> int:
-    """Return the start of the word that ends at ``end``, but at most `MAX_BUFFERED` characters before ``end``."""
+    """Return the start of the word that ends at ``end``, at most `MAX_BUFFERED` characters before ``end``."""
     head = text[max(end - MAX_BUFFERED, 0) : end]
     return end if not head or head[-1].isspace() else end - len(head.rsplit(None, 1)[-1])
 
 
 def _find_shapes(text: str) -> Iterator[re.Match[str]]:
-    """Yield matches of ``_SHAPES``, searching one window at a time."""
+    """Yield the matches of ``_SHAPES``, searching one window at a time."""
     at = 0
     for start in range(0, len(text), _WINDOW):
         stop, end = start + _WINDOW, start + _WINDOW + _LONGEST

@@ -12,21 +12,23 @@ from adapter.core.errors import ToolError
 MAX_PATTERN = 1_000
 """Maximum length of a regular expression, in characters."""
 MAX_REPEATS = 20_000
-"""Maximum product of nested repeat counts ``{n,m}``. The regex package unrolls repeats during compilation, which has no
+"""Maximum product of nested repeat counts ``{n,m}``. The regex package unrolls them during compilation, which has no
 timeout: ``((a{1000}){1000}){10}`` took 10 s and over 2 GB."""
 
 OCCURS_SECONDS = 0.2
-"""Maximum duration of a search for the pattern of a JSON Schema, in seconds."""
+"""Maximum duration of a search for a JSON Schema's pattern, in seconds."""
 MAX_CAPTURING = 20
 """Maximum number of groups in a pattern with back-references. The regex package stores every repetition of every group:
 nine nested groups took 700 MB on a line of 3 MB."""
 MAX_CAPTURED = 100_000
-"""Maximum length, in characters, of the text that is searched if the pattern has back-references."""
+"""Maximum length, in characters, of the text that is searched with back-references."""
 
 
 def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[str]:
-    """Compile a pattern for searching single lines. Raises ToolError, with the position of the mistake and a
-    correction, if the pattern is invalid or exceeds a limit."""
+    """Compile a pattern for searching single lines.
+
+    Raises ToolError, with the position of the mistake and a correction, if the pattern is invalid or exceeds a limit.
+    """
     if not pattern:
         raise ToolError("the pattern is empty; pass the text or regular expression to search for")
     if len(pattern) > MAX_PATTERN:
@@ -56,8 +58,8 @@ def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[st
 
 
 def occurs(pattern: str, text: str) -> bool | None:
-    """Return whether the pattern of a JSON Schema occurs in ``text``, or None if the search takes too long. An invalid
-    pattern is considered to occur everywhere."""
+    """Return whether a JSON Schema's pattern occurs in ``text``, or None if the search takes too long. An invalid
+    pattern counts as occurring everywhere."""
     compiled = _compile_if_safe(pattern)
     if compiled is None:
         return True
@@ -88,7 +90,7 @@ _OPENS = re.compile(r"\((?:\?P?<[A-Za-z_]\w*>|(?!\?))")
 
 
 def _remove_captures(pattern: str) -> str:
-    """Make capturing groups non-capturing. No caller uses the captured text."""
+    """Make capturing groups non-capturing, because no caller uses the captured text."""
     parts, position = [], 0
     while position < len(pattern):
         opening = _OPENS.match(pattern, position)
@@ -98,8 +100,8 @@ def _remove_captures(pattern: str) -> str:
     return "".join(parts)
 
 
-# Syntax whose meaning in multi-line text differs from that in a single line: anchors to the ends of the text,
-# lookaround, and possessive matching.
+# Syntax with another meaning in multi-line text than in a single line: anchors to the ends of the text, lookaround, and
+# possessive matching.
 _NEEDS_LINES = re.compile(r"\\[AZzGKRXNmM]|\(\?(?!:|P<)|[*+?}]\+|\(\*")
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\d*,?\d*\}|.", re.DOTALL)
 _SPELLED = re.compile(r"\\[xuUNpPkgL0-9]|\[:|\{[^\d,}]")
@@ -107,11 +109,11 @@ _SPELLED = re.compile(r"\\[xuUNpPkgL0-9]|\[:|\{[^\d,}]")
 
 
 def compile_for_text(pattern: str, ignore_case: bool = False) -> regex.Pattern[str] | None:
-    """Compile ``pattern`` for a fast first search through multi-line text.
+    """Compile ``pattern`` for a fast first search through multi-line text, or return None if its syntax does not allow
+    that.
 
-    Each line that ``pattern`` matches is found by the compiled pattern, which reports that line or an earlier one.
-    Other lines may also be reported, so the caller has to check each line with ``pattern``. Return None if the syntax
-    of ``pattern`` does not allow this.
+    The result finds each line that ``pattern`` matches, or a line before it. It may also find other lines, so the
+    caller must check each line with ``pattern``.
     """
     if _NEEDS_LINES.search(pattern):
         return None

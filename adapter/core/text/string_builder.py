@@ -1,9 +1,9 @@
-"""Build a string from thousands of small strings without keeping an object for each."""
+"""Build a string from thousands of small ones without keeping an object for each."""
 
 from __future__ import annotations
 
 JOIN_AT = 64
-"""Number of strings that are joined at a time."""
+"""Number of strings joined at a time."""
 
 
 class StringBuilder:

@@ -1,4 +1,4 @@
-"""A cache of strings that is bounded by their total length instead of their number."""
+"""A cache of strings that is limited by their total length rather than their number."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import suppress
 class TextCache:
     """A cache of strings, which evicts the least recently used ones.
 
-    ``max_characters``: maximum total length of the strings and keys. Threads may share a cache; a race between them
-    loses at most an entry.
+    ``max_characters``: maximum total length of strings and keys. Threads may share a cache; a race loses at most one
+    entry.
     """
 
     def __init__(self, max_characters: int) -> None:

@@ -1,8 +1,7 @@
-"""Truncate tool results to fit a small context window, with a hint about the next step.
+"""Truncate tool results for a small context window, with a hint about the next step.
 
-The rule is from the Zaguan Blade document: if a result exceeds 50 KB or 2,000 lines, only its first 100 and last 50
-lines are shown. A line limit alone would not shorten a line of 1 MB, so the result is then also cut to the byte limit,
-which it never exceeds.
+The rule is from the Zaguan Blade document: of a result over 50 KB or 2,000 lines, only the first 100 and last 50 lines
+are shown. These are also cut to the byte limit, which the result never exceeds, because a single line may have 1 MB.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from adapter.core.text.lines import split_lines
 MAX_BYTES = 51_200
 """Maximum size of a result, in bytes."""
 MAX_LINES = 2_000
-"""Maximum number of lines of a result, unless its tool sets another maximum."""
+"""Maximum number of lines in a result, unless its tool sets another maximum."""
 HEAD_LINES = 100
 """Number of lines shown from the start of a truncated result."""
 TAIL_LINES = 50
@@ -26,7 +25,7 @@ _NEXT_STEP = "Request less: a line range, a narrower path or a more specific pat
 def truncate(
     text: str, max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES, head: int = HEAD_LINES, tail: int = TAIL_LINES
 ) -> str:
-    """Return ``text`` if it is within both limits. Otherwise return its head and tail, with a message between them.
+    """Return ``text`` if it is within both limits. Otherwise, return its head and tail, with a message between them.
 
     The result is valid UTF-8 of at most ``max_bytes`` bytes. No character is split, and lone surrogates are replaced.
     The time is linear in the length of ``text``.
@@ -53,7 +52,7 @@ def with_notes(text: str, notes: Sequence[str], max_bytes: int = MAX_BYTES, max_
     notes = tuple(map(replace_lone_surrogates, notes))
     below = "".join(f"\n(note: {note})" for note in notes if note not in text)
     shown = truncate(text, max_bytes - len(below.encode()), max_lines)
-    # A note that occurs in the middle of a long text may have been cut away.
+    # A note in the middle of a long text may have been cut away.
     missing = "".join(f"\n(note: {note})" for note in notes if note not in shown)
     if len(missing) > len(below):
         shown = truncate(text, max_bytes - len(missing.encode()), max_lines)
@@ -64,7 +63,7 @@ def _split_ends(lines: Sequence[str], head: int, tail: int) -> tuple[str, str]:
     """Return the text before and after the truncation message. The byte limit is applied later."""
     if len(lines) > head + tail:
         return "".join(lines[:head]), "".join(lines[len(lines) - tail :])
-    # There are few but long lines: keep them all, so that only the byte limit cuts them.
+    # Few but long lines: only the byte limit cuts them.
     text = "".join(lines)
     return text[: len(text) // 2], text[len(text) // 2 :]
 
@@ -75,7 +74,7 @@ def _describe_omission(size: int, lines: int, head: int, tail: int) -> str:
 
 
 def _fit(upper: str, lower: str, budget: int) -> tuple[str, str]:
-    """Cut both parts to ``budget`` bytes in all: two thirds for ``upper``, or more if ``lower`` is short."""
+    """Cut both parts to ``budget`` bytes in total: two thirds for ``upper``, or more if ``lower`` is short."""
     upper_size, lower_size = len(upper.encode()), len(lower.encode())
     if upper_size + lower_size <= budget:
         return upper, lower
@@ -96,5 +95,5 @@ def keep_end(text: str, max_bytes: int) -> str:
 
 
 def shorten(text: str, max_characters: int) -> str:
-    """Return ``text``. If it has more than ``max_characters``, cut it to that length, ending in ``...``."""
+    """Return ``text``, cut to ``max_characters`` with ``...`` at its end if it is longer."""
     return text if len(text) <= max_characters else f"{text[: max_characters - 3]}..."

@@ -17,8 +17,8 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of ``text`` in lower case. snake_case and camelCase names are split, and CJK text is split into
-    pairs of characters."""
+    """Return the words of ``text`` in lower case. snake_case and camelCase names are split, and CJK text becomes pairs
+    of characters."""
     plain = "".join(each for each in unicodedata.normalize("NFD", text) if not unicodedata.combining(each))
     words = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plain).lower())
     pairs = (
@@ -28,7 +28,7 @@ def split_words(text: str) -> list[str]:
 
 
 def find_words(text: str) -> set[str]:
-    """Return the words in ``text`` that are not stop words, and its numbers."""
+    """Return the numbers in ``text`` and its words that are not stop words."""
     return {*split_words(text), *re.findall(r"\d+", text)} - STOP_WORDS
 
 
