@@ -1,8 +1,7 @@
-"""Names that models use for common arguments, as one list per meaning.
+"""Names that models use for common arguments, one list per meaning.
 
-A dialect uses a whole list as aliases for one of its arguments. `adapter.tools.call_normalization` uses some of the
-lists for any tool. A name with several meanings is in several lists: ``from`` is a path or an old text, depending on
-the tool.
+A dialect uses a whole list as aliases for one of its arguments; `adapter.tools.call_normalization` uses some lists for
+any tool. A name with several meanings is in several lists: ``from`` may be a path or an old text.
 """
 
 from __future__ import annotations
@@ -20,5 +19,5 @@ COMMAND = ("command", "cmd", "command_line", "shell_command", "script")
 
 
 def normalize_key(name: str) -> str:
-    """Return ``name`` in lower case without separators, so that all spellings of a name become equal."""
+    """Return ``name`` in lower case without separators, which is equal for all spellings."""
     return name.replace("_", "").replace("-", "").lower()

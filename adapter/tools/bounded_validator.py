@@ -1,9 +1,8 @@
-"""Validate arguments in bounded time against untrusted JSON Schemas, such as those sent by clients and MCP servers.
+"""Validate arguments in bounded time against untrusted JSON Schemas, such as those of clients and MCP servers.
 
-A pattern such as ``^(x+x+)+y$`` can take exponential time even for a short argument, and so can a chain of definitions
-that each refer twice to the next one. Both are therefore limited. A value that cannot be compared with a pattern in
-time is invalid. No reference is fetched. ``unevaluatedProperties`` is ignored, because it takes exponential time if
-nested.
+Two things can take exponential time even for a short argument, and are limited: a pattern such as ``^(x+x+)+y$``, and a
+chain of definitions that each refer twice to the next. A value that cannot be compared with a pattern in time is
+invalid. No reference is fetched. ``unevaluatedProperties`` is ignored, because it takes exponential time if nested.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def find_violations(validator: Draft202012Validator, value: Json) -> list[Valida
     """Return all violations of a schema. The list is empty if the schema refers to missing parts or has invalid
     patterns.
 
-    If checking the value needs more than `MAX_REFERENCES` references, the only violation has the keyword `UNCHECKED`.
+    If the check needs more than `MAX_REFERENCES` references, the only violation has the keyword `UNCHECKED`.
     """
     from jsonschema import ValidationError
     from referencing.exceptions import Unresolvable
@@ -54,9 +53,9 @@ def find_violations(validator: Draft202012Validator, value: Json) -> list[Valida
 
 
 MAX_REFERENCES = 3_000
-"""Maximum number of references that are followed to validate a value. Following so many takes 0.2 seconds."""
+"""Maximum number of references followed to validate a value. Following so many takes 0.2 seconds."""
 UNCHECKED = "unchecked"
-"""Keyword of the violation reported for a value that could not be checked."""
+"""Keyword of the violation for a value that could not be checked."""
 
 _followed: ContextVar[Iterator[int]] = ContextVar("followed")
 """Counts the references of the current validation."""
@@ -77,7 +76,7 @@ def _build_validator_class() -> Any:
 
 
 def may_match(patterns: Iterable[str], name: str) -> bool:
-    """Return whether one of the patterns matches a part of ``name``, or could not be compared with it in time."""
+    """Return whether a pattern matches part of ``name``, or could not be compared with it in time."""
     return any(_occurs(pattern, name) is not False for pattern in patterns)
 
 

@@ -1,7 +1,7 @@
-"""Match the tool name, argument names and argument types of a call to the session's tools.
+"""Match a call's tool name, argument names and argument types to the session's tools.
 
 Only unambiguous deviations are corrected: spellings of the name, argument aliases, and values that can be converted
-without loss. Because this never raises an error, parsers can use it; `call_validation` validates the call later.
+without loss. Nothing here raises an error, so parsers can use it; `call_validation` validates the call later.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COMMON_ARGUMENT_ALIASES: dict[str, tuple[str, ...]] = {
 """Other names that models use for the common parameters of any tool. A tool's own aliases take precedence."""
 
 _NAME_LIKE = re.compile(r"[\w .:-]*")
-"""Matches every string that a model may have meant as a tool's name."""
+"""Matches every string that may be meant as a tool's name."""
 
 _WRAPPERS = ("arguments", "parameters", "args", "input", "params", "kwargs", "properties")
 _ESCAPED_BY_ACCIDENT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
@@ -47,8 +47,8 @@ _NULL_WORDS = ("null", "none", "undefined", "")
 
 
 def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[str, JsonObject, tuple[str, ...]]:
-    """Correct the tool's name, the argument names and the values' types where the correction is unambiguous. Return the
-    name, the arguments and the repairs."""
+    """Correct the tool's name, the argument names and the values' types where this is unambiguous. Return the name, the
+    arguments and the repairs."""
     tool = tools.match(name) or match_arguments(name, arguments, tools)
     if tool is None:
         return name, arguments, ()
@@ -85,13 +85,14 @@ def _is_absent(value: Json, schema: Json) -> bool:
 
 
 def _is_document(key: str, value: Json, schema: Json) -> bool:
-    """Return whether ``value`` is a JSON file's content that was passed undecoded, and not a copy of the schema."""
+    """Return whether ``value`` is a JSON file's content that the model did not write as a string, rather than a
+    schema's copy."""
     is_copy = isinstance(value, dict) and value.get("type") == "string"
     return key in argument_synonyms.CONTENT and list_types(schema) - {"null"} == {"string"} and not is_copy
 
 
 def match_arguments(name: str, arguments: JsonObject, tools: ToolSet) -> Tool | None:
-    """Return the only tool that accepts exactly these arguments, provided that ``name`` cannot be the name of a tool.
+    """Return the only tool that accepts exactly these arguments, if ``name`` cannot be a tool's name, or None.
 
     Small models write ``write_notes/todo.md`` for ``write_file``. A tool that deletes is never guessed.
     """
@@ -102,8 +103,8 @@ def match_arguments(name: str, arguments: JsonObject, tools: ToolSet) -> Tool | 
 
 
 def find_tool_with_arguments(arguments: JsonObject, tools: ToolSet) -> Tool | None:
-    """Return the only tool that has parameters for all ``arguments``, to suggest it in the error for an unknown tool.
-    Return None if there are several such tools, or if there is only one argument."""
+    """Return the only tool with parameters for all ``arguments``, as a suggestion for an unknown tool. Return None if
+    there are several, or if there is only one argument."""
     fitting = [tool for tool in tools.values() if {*tool.required} <= arguments.keys() <= tool.properties.keys()]
     return fitting[0] if len(fitting) == 1 and len(arguments) > 1 else None
 
@@ -154,7 +155,7 @@ def _unwrap_call(arguments: JsonObject, tool: Tool, repairs: dict[str, None]) ->
 
 
 def _decode_object(text: str, tool: Tool, repairs: dict[str, None]) -> Json:
-    """Decode ``text`` if it is a JSON object whose keys are all parameters of ``tool``. Otherwise return None."""
+    """Decode ``text`` if it is a JSON object whose keys are all parameters of ``tool``, or return None."""
     if not text.lstrip().startswith("{"):
         return None
     try:
@@ -168,8 +169,8 @@ def _decode_object(text: str, tool: Tool, repairs: dict[str, None]) -> Json:
 
 
 def _rename_arguments(arguments: JsonObject, tool: Tool, repairs: dict[str, None]) -> JsonObject:
-    """Rename arguments to the tool's parameter names, in unchanged order. A parameter's own name takes precedence over
-    an alias, and an alias with a contradicting value is left for `validate_call` to reject."""
+    """Rename arguments to the tool's parameters, in the same order. A parameter's own name takes precedence over an
+    alias. An alias with a contradicting value is left for `validate_call` to reject."""
     chosen = {key: value for key, value in arguments.items() if key in tool.properties and value not in (None, "")}
     renamed: JsonObject = {}
     for key, value in arguments.items():
@@ -191,7 +192,7 @@ def is_contradiction(first: Json, second: Json) -> bool:
 
 
 def match_parameter(key: str, tool: Tool) -> str | None:
-    """Return the only parameter of ``tool`` that ``key`` may name, as another spelling or an alias, or None."""
+    """Return the only parameter of ``tool`` that ``key`` may mean, as another spelling or an alias, or None."""
     spelt = normalize_key(key.strip(_AROUND_NAMES))
     same = [name for name in tool.properties if normalize_key(name) == spelt]
     if len(same) == 1:

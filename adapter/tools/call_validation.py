@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 MAX_PARAMETERS = 400
 """Maximum length, in characters, of the list of parameters in a message."""
 MAX_CHOICES = 12
-"""Maximum number of an enum's values listed by an error message."""
+"""Maximum number of an enum's values in a message."""
 
 _CHANGING_ARGUMENTS = {
     **dict.fromkeys(("append", "dryrun", "preview"), ()),
     "mode": ("w", "wt", "write", "overwrite", "create", "replace"),
 }
 _PARTIAL_ARGUMENTS = ("startline", "endline", "insertline", "line", "position", "offset")
-"""Unknown arguments that would change the effect of a call, as names without separators.
+"""Unknown arguments that would change a call's effect, as names without separators.
 
-`_CHANGING_ARGUMENTS` apply to every tool that changes files, and list the values that make no difference.
-`_PARTIAL_ARGUMENTS` apply to tools that write a whole file.
+`_CHANGING_ARGUMENTS` apply to every tool that changes files; their values make no difference. `_PARTIAL_ARGUMENTS`
+apply to tools that write a whole file.
 """
 
 
@@ -52,7 +52,7 @@ class MatchedCall:
     tool: Tool
     arguments: JsonObject
     validated: ValidatedCall | None
-    """The validated call; None for a client's tool, which has no validation."""
+    """The validated call, or None for a client's tool, which has no validation."""
     notes: tuple[str, ...] = ()
     """Corrections made to the call, one sentence each, for the model."""
     left_out: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class MatchedCall:
 
 
 def validate_call(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet) -> MatchedCall:
-    """Match a call to one of ``tools`` and validate it. Raises ToolError, with a message for the model."""
+    """Match a call to one of ``tools`` and validate it. Raises ToolError with a message for the model."""
     tool = tools.match(name)
     if tool is None:
         raise ToolError(tools.explain_unknown(name))
@@ -77,7 +77,7 @@ def validate_call(name: str, arguments: Mapping[str, Json] | str, tools: ToolSet
 
 
 def is_valid(call: ToolCall, tools: ToolSet) -> bool:
-    """Return whether the call names a tool and its arguments match the schema, if the schema is valid."""
+    """Return whether the call names a tool and, if the schema is valid, its arguments match the schema."""
     tool = tools.match(call.name)
     if tool is None:
         return False
@@ -86,13 +86,13 @@ def is_valid(call: ToolCall, tools: ToolSet) -> bool:
 
 
 def find_validator(tool: Tool) -> Draft202012Validator | None:
-    """Return a validator of the tool's parameters, or None if their schema is invalid."""
+    """Return a validator for the tool's parameters, or None if their schema is invalid."""
     return _build_validator(json.dumps(tool.parameters))
 
 
 @lru_cache(maxsize=256)
 def _build_validator(schema: str) -> Draft202012Validator | None:
-    """Return a validator, or None for an invalid schema. It is cached, because checking a schema takes long."""
+    """Return a validator, or None for an invalid schema. The result is cached, because checking a schema is slow."""
     from jsonschema import Draft202012Validator, SchemaError
     from referencing.exceptions import Unresolvable
 
@@ -123,7 +123,7 @@ def _reject_conflicts(arguments: JsonObject, tool: Tool) -> None:
 
 
 def _reject_changed_meaning(tool: Tool, unknown: JsonObject, tools: ToolSet) -> None:
-    """Raise ToolError for an ignored argument that matters, as in ``write_file(append=true)``."""
+    """Raise ToolError for an unknown argument that matters, as in ``write_file(append=true)``."""
     if tool.effect not in ("write", "delete"):
         return
     for key, value in unknown.items():
@@ -185,7 +185,7 @@ def _iter_field_errors(error: ValidationError, tool: Tool) -> Iterator[str]:
 
 
 def _describe_field(detail: ErrorDetails, tool: Tool, is_top: bool) -> str:
-    """Describe the expected type if the value has a different type, otherwise the violated rule."""
+    """Return the expected type if the value has another, or else the violated rule."""
     key, value = str(detail["loc"][0]) if detail["loc"] else "", detail["input"]
     if is_top and not has_schema_type(value, tool.properties.get(key, {})):
         return f"expected {_describe_type(tool, key)}"

@@ -19,16 +19,16 @@ _TYPE_NAMES: dict[type, str] = {
 _BARE_LIST = re.compile(r"\[\s*([\w./~@:+-]+(?:\s*,\s*[\w./~@:+-]+)*)\s*\]")
 """Matches a list of words or paths without quotes."""
 _BEGINS_LIST = re.compile(r"[\]}].*[\"',]|[\"'][\[{]|[\"'][^\"'\n]*[\"']\s*,", re.DOTALL)
-"""Matches text that begins like a damaged JSON list, or like its items."""
+"""Matches text that begins like a damaged JSON list or like its items."""
 _ENDS_IN_LIST = re.compile(r"\s\[\s*[\"'{].*[\"'}]\s*\]\Z", re.DOTALL)
-"""Matches text that ends in a list in JSON, after something else."""
+"""Matches text that ends in a JSON list, after something else."""
 _INTEGER = re.compile(r"[+-]?\d{1,400}(?:\.0+)?")
 _BOOLEANS = {"true": True, "false": False}
 
 
 def list_types(schema: Json) -> frozenset[str]:
-    """Return the JSON types that ``schema`` allows, or an empty set if it does not restrict the type. References in
-    ``schema`` must already be resolved."""
+    """Return the JSON types that ``schema`` allows, or an empty set if it does not restrict the type. References must
+    already be resolved."""
     schema = expand_schema(schema)
     if not isinstance(schema, Mapping):
         return frozenset()
@@ -68,7 +68,8 @@ def _intersect_types(types: frozenset[str], others: frozenset[str]) -> frozenset
 
 
 def select_branch(schema: Json, name: str) -> Mapping[str, Json]:
-    """Return the only branch of ``schema`` that accepts the type ``name``, or ``schema`` if none or several do."""
+    """Return the only branch of ``schema`` that accepts the type ``name``, or ``schema`` if there is not exactly
+    one."""
     if not isinstance(schema, Mapping):
         return {}
     branches = [each for key in ("anyOf", "oneOf") for each in schema.get(key) or () if name in list_types(each)]
@@ -104,7 +105,7 @@ def has_schema_type(value: Json, schema: Json) -> bool:
 
 
 def list_required(schema: Mapping[str, Json]) -> list[str]:
-    """Return the required properties. A flag like ``"required": true`` (JSON Schema before draft 4) means none."""
+    """Return the required properties. A flag like ``"required": true`` (JSON Schema before draft 4) counts as none."""
     names = schema.get("required")
     return [name for name in names if isinstance(name, str)] if isinstance(names, list | tuple) else []
 
@@ -150,12 +151,12 @@ def is_instance_of_types(value: Json, types: frozenset[str]) -> bool:
 
 
 def coerce_text(text: str, schema: Json, repairs: dict[str, None] | None = None) -> Json:
-    """Convert an argument written as bare text, as in XML formats, to a type allowed by its ``schema``. Repairs of JSON
+    """Convert an argument written as bare text, as in XML formats, to a type that ``schema`` allows. Repairs of JSON
     are added to ``repairs``.
 
-    If the schema allows a string or any type, text is unchanged, with three exceptions: ``null`` if null is allowed, an
-    enum value, and JSON that is exactly a list or object matching the schema. If the schema allows no string, ``null``
-    also becomes null if that is the default. Text that cannot be converted is unchanged.
+    If the schema allows strings or any type, text is unchanged, except for ``null`` if null is allowed, a value of the
+    enum, and JSON that is exactly a list or object for the schema. If it allows no strings, ``null`` also becomes null
+    if that is the default. Text that cannot be converted is unchanged.
     """
     if not isinstance(schema, Mapping):
         return text
@@ -180,7 +181,7 @@ _NULL_WORDS = ("null", "None")
 
 
 def _decode_container(bare: str, types: frozenset[str], schema: Mapping[str, Json], text: str) -> Json:
-    """Decode ``bare`` as a list or object that matches the schema. Otherwise return ``text``."""
+    """Decode ``bare`` as a list or object that matches the schema, or return ``text``."""
     if (types and not types & {"array", "object"}) or bare[:1] not in ("{", "["):
         return text
     decoded = decode_strict(bare)
@@ -191,7 +192,7 @@ def _decode_container(bare: str, types: frozenset[str], schema: Mapping[str, Jso
 def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
     """Convert ``value`` to the types in ``schema`` if no information is lost. Return the value and the repairs.
 
-    A value that matches the schema is never changed.
+    A value that matches the schema is unchanged.
     """
     schema = expand_schema(schema)
     if not isinstance(schema, Mapping):
@@ -227,7 +228,7 @@ def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
 
 
 def _has_constants(value: Json, branch: Json) -> bool:
-    """Return whether ``branch`` has constants, as in ``{"kind": "circle"}``, that ``value`` does not contradict."""
+    """Return whether ``branch`` has constants, as in ``{"kind": "circle"}``, and ``value`` contradicts none of them."""
     properties = branch.get("properties") if isinstance(branch, Mapping) else None
     if not isinstance(value, dict) or not isinstance(properties, Mapping):
         return False
@@ -237,7 +238,7 @@ def _has_constants(value: Json, branch: Json) -> bool:
 
 
 def _are_items(items: list[Json], schema: Mapping[str, Json]) -> bool:
-    """Return whether the types of all ``items`` are allowed by ``schema``, the schema of the list."""
+    """Return whether all ``items`` have types that ``schema``, the list's schema, allows."""
     types = map(list_types, list_item_schemas(schema, len(items)))
     return all(
         not admitted or is_instance_of_types(item, admitted) for item, admitted in zip(items, types, strict=True)
@@ -248,7 +249,7 @@ _RESTRICTIONS = frozenset({"enum", "const", "anyOf", "oneOf"})
 
 
 def _match_choice(text: str, schema: Mapping[str, Json]) -> str | None:
-    """Return the only choice that equals ``text`` except for letter case and surrounding whitespace."""
+    """Return the only choice that equals ``text``, ignoring letter case and surrounding whitespace, or None."""
     bare = text.strip().casefold()
     same = [value for value in _list_choices(schema) if isinstance(value, str) and value.casefold() == bare]
     return same[0] if len(same) == 1 else None
@@ -257,8 +258,8 @@ def _match_choice(text: str, schema: Mapping[str, Json]) -> str | None:
 def coerce_to_types(
     value: Json, types: frozenset[str], repairs: dict[str, None] | None = None
 ) -> tuple[Json, str | None]:
-    """Convert ``value`` to one of ``types`` without loss. Return the value and the code of the repair, or the unchanged
-    value and None if that is impossible or unnecessary. Repairs of JSON in a string are added to ``repairs``."""
+    """Convert ``value`` to one of ``types`` without loss. Return the value and the repair's code, or ``value`` and None
+    if that is impossible or unnecessary. Repairs of JSON in a string are added to ``repairs``."""
     if not types or is_instance_of_types(value, types):
         return value, None
     if isinstance(value, str):
@@ -275,7 +276,7 @@ def coerce_to_types(
 
 
 def _is_echo(value: JsonObject, types: frozenset[str]) -> bool:
-    """Return whether ``value`` is a copy of the schema with a value, as in ``{"type": "string", "value": "Paris"}``."""
+    """Return whether ``value`` is a copy of its schema with a value, as in ``{"type": "string", "value": "Paris"}``."""
     return "value" in value and isinstance(value.get("type"), str) and is_instance_of_types(value["value"], types)
 
 
@@ -310,7 +311,7 @@ def _convert_text(text: str, types: frozenset[str], repairs: dict[str, None]) ->
         if rest and bare[0] == "[":
             return text, None
     if bare[:1] == '"' and types & {"object", "array"} and "string" not in types:
-        decoded = decode_strict(bare)  # encoded twice: JSON in a JSON string
+        decoded = decode_strict(bare)  # JSON in a JSON string
         if decoded is not None and decoded.end == len(bare) and str(decoded.value).lstrip()[:1] in ("{", "["):
             value, _ = _convert_text(str(decoded.value), types, repairs)
             if is_instance_of_types(value, types):
@@ -321,6 +322,6 @@ def _convert_text(text: str, types: frozenset[str], repairs: dict[str, None]) ->
 
 
 def _is_damaged_list(text: str) -> bool:
-    """Return whether ``text`` looks like a JSON list that lost a quote or a bracket, rather than like a single item."""
+    """Return whether ``text`` looks like a JSON list that lost a quote or bracket, rather than a single item."""
     is_part = _BEGINS_LIST.match(text) is not None or _ENDS_IN_LIST.search(text) is not None
     return is_part or text.count("[") != text.count("]")

@@ -1,4 +1,4 @@
-"""Extract calls from decoded JSON, in every structure used by models. (`adapter.parsing.json_calls` finds the JSON.)
+"""Extract calls from decoded JSON, in every structure that models use. (`adapter.parsing.json_calls` finds the JSON.)
 
 ::
 
@@ -24,7 +24,8 @@ from adapter.tools.tool_set import ToolSet
 from adapter.tools.unbracketed_arguments import parse_plain_arguments
 
 Normalizer: TypeAlias = Callable[[str, JsonObject], tuple[str, JsonObject, tuple[str, ...]]]
-"""Normalizes a name and arguments for the session's tools. Returns the name, the arguments and the fixes."""
+"""A function that adapts a name and arguments to the session's tools. It returns the name, the arguments and the
+repairs."""
 
 NAME_KEYS = (
     "name", "tool_name", "tool", "function", "function_name", "action", "recipient_name", "call", "toolName",
@@ -35,13 +36,13 @@ ARGUMENT_KEYS = (
     "inputs",
 )  # fmt: skip
 TOOL_KEYS = ("type", "service", "command", "command_name", "func", "api", "method")
-"""Keys that contain a call's name only if it is the name of one of the session's tools."""
+"""Keys that hold a call's name only if their value is one of the session's tools."""
 
 NESTING_KEYS = ("function", "function_call", "tool_call", "tool", "tool_use", "functionCall", "toolCall")
 """Keys whose value can be the whole call."""
 
 MCP_METHOD = "tools/call"
-"""The method of a call in MCP's JSON-RPC, whose ``params`` are the whole call."""
+"""The method of a call in MCP's JSON-RPC, in which ``params`` is the whole call."""
 
 CALL_TYPES = ("tool_call", "function_call", "tool_use")
 """Values of the key ``type`` that announce a call."""
@@ -54,15 +55,15 @@ ABOUT_KEYS = (
 _CALL_KEYS = frozenset((*NAME_KEYS, *ARGUMENT_KEYS, *ABOUT_KEYS))
 
 _COMMENT = re.compile(r"[^\W\d_][^{}\[\]\":=]*")
-"""Matches words after an object that contain no JSON punctuation, and thus no other value."""
+"""Matches words after an object without JSON punctuation, and thus without another value."""
 _GROUPS = re.compile("parallel|multi_?tool|batch", re.IGNORECASE)
-"""Matches names with which models call several tools at once, although no such tool is declared."""
+"""Matches names under which models group several calls, although no such tool is declared."""
 _ANNOUNCES = re.compile("call|tool|func|action|invo|command", re.IGNORECASE)
 NO_TOOLS = ToolSet()
 
 
 class DecodedCall(NamedTuple):
-    """A decoded call that has not been matched to a tool yet.
+    """A decoded call that has not been matched to a tool.
 
     ``end`` is the offset just after the call in the parsed text, or None if one JSON value contains several calls.
     """
@@ -74,7 +75,7 @@ class DecodedCall(NamedTuple):
 
 
 def looks_like_call(value: Json) -> bool:
-    """Return whether ``value`` has a name and arguments, each under one of the usual keys."""
+    """Return whether ``value`` has a name and arguments, each under a usual key."""
     if not isinstance(value, dict):
         return False
     if isinstance(value.get("tool_calls"), list) or isinstance(value.get("function"), dict):
@@ -88,9 +89,8 @@ def looks_like_call(value: Json) -> bool:
 def extract_calls(value: Json, arguments_key: str, tools: ToolSet = NO_TOOLS) -> list[DecodedCall]:
     """Return the calls in ``value``. Raises FormatError, which names the missing part, if there is no valid call.
 
-    ``arguments_key``: the format's key for the arguments. ``tools``: the session's tools. An object with a single key,
-    such as ``{"read_file": {...}}``, is a call only if the key names one of these tools. Only calls to these tools may
-    have plain text as arguments.
+    ``arguments_key``: the format's key for the arguments. ``tools``: the session's tools. Only for these tools, an
+    object with the name as its only key, ``{"read_file": {...}}``, is a call, and arguments may be plain text.
     """
     if isinstance(value, list):
         return [call for item in value for call in extract_calls(item, arguments_key, tools)]
@@ -112,8 +112,8 @@ def extract_calls(value: Json, arguments_key: str, tools: ToolSet = NO_TOOLS) ->
 
 
 def expand_call(call: DecodedCall, tools: ToolSet) -> list[DecodedCall]:
-    """If ``call`` only groups calls to the session's tools, as ``multi_tool_use.parallel`` does, return these calls.
-    Otherwise, return ``call`` itself."""
+    """Return the calls that ``call`` groups, as ``multi_tool_use.parallel`` does, if all are to the session's tools, or
+    ``call``."""
     if len(call.arguments) != 1 or not _GROUPS.search(call.name) or tools.match(call.name):
         return [call]
     key, value = next(iter(call.arguments.items()))
@@ -130,16 +130,15 @@ def expand_call(call: DecodedCall, tools: ToolSet) -> list[DecodedCall]:
 
 
 def lower_keys(value: JsonObject, tools: ToolSet) -> JsonObject | None:
-    """Return ``value`` with lower-case keys, without Markdown in them and with underscores for spaces. Return None
-    unless this turns ``value`` into a call to one of the session's tools."""
+    """Return ``value`` with plain keys: lower case, no Markdown, and underscores for spaces. Return None unless this
+    makes ``value`` a call to one of the session's tools."""
     lowered = {key.lower().strip("*` ").replace(" ", "_"): item for key, item in value.items()}
     return lowered if lowered.keys() != value.keys() and _are_known_calls(lowered, tools) else None
 
 
 def find_container_key(value: JsonObject, tools: ToolSet) -> str | None:
-    """Return the key that announces calls in ``value``, such as ``tool_calls``, if its value (an object or a list)
-    consists only of calls of the session's tools. Return None if there is no such key, or if ``value`` itself has a
-    name, like a call."""
+    """Return the key that announces calls, such as ``tool_calls``, if its value (an object or list) consists only of
+    calls to the session's tools. Return None otherwise, or if ``value`` itself has a name, like a call."""
     if find_name_key(value, tools) is not None:
         return None
     keys = (key for key, item in value.items() if _ANNOUNCES.search(key) and isinstance(item, dict | list))
@@ -169,7 +168,7 @@ def _is_known_call(item: Json, tools: ToolSet) -> bool:
 
 
 def is_named_call(item: Json, tools: ToolSet) -> bool:
-    """Return whether the only key of ``item`` is the name of a tool, and its value has the tool's arguments."""
+    """Return whether the only key of ``item`` is a tool's name, and its value the tool's arguments."""
     only, value = next(iter(item.items())) if isinstance(item, dict) and len(item) == 1 else ("", None)
     tool = tools.get(only)
     keys = value.keys() if isinstance(value, dict) else set[str]()
@@ -183,7 +182,7 @@ def find_flat_arguments(value: JsonObject, name_key: str, tool: Tool | None) -> 
 
 
 def find_name_key(value: JsonObject, tools: ToolSet) -> str | None:
-    """Return the key of the call's name, or None."""
+    """Return the key that holds the call's name, or None."""
     keys = (key for key in NAME_KEYS if isinstance(name := value.get(key), str) and name.strip())
     others = (key for key in TOOL_KEYS if isinstance(name := value.get(key), str) and name in tools)
     return next(keys, next(others, None))
@@ -230,19 +229,19 @@ def _parse_arguments(
 
 
 def _find_trailing_arguments(value: JsonObject, arguments: JsonObject, tool: Tool) -> JsonObject:
-    """Return the arguments of ``tool`` that are outside ``arguments``, because its object was closed too early."""
+    """Return the arguments outside ``arguments``, whose object was closed too early."""
     trailing = value.keys() & tool.properties.keys() - arguments.keys() - _CALL_KEYS
     return {name: item for name, item in value.items() if name in trailing}
 
 
 def _is_schema(value: Json) -> bool:
-    """Return whether ``value`` looks like the parameters of a tool definition, which models echo from their prompt."""
+    """Return whether ``value`` looks like a tool definition's parameters, which models echo from their prompt."""
     return isinstance(value, dict) and value.get("type") == "object" and isinstance(value.get("properties"), dict)
 
 
 def parse_arguments(value: Json | Mapping[str, Json]) -> tuple[JsonObject, list[str]]:
-    """Decode the arguments of a call: an object, JSON in a string, null, or a list with one object. Return the
-    arguments and the repairs."""
+    """Decode a call's arguments: an object, JSON in a string, null, or a list with one object. Return the arguments and
+    the repairs."""
     fixes: list[str] = []
     for _ in range(2):  # models encode arguments once, and a template may encode them again
         if not isinstance(value, str):
@@ -274,7 +273,7 @@ def parse_arguments(value: Json | Mapping[str, Json]) -> tuple[JsonObject, list[
 
 
 def _repeats(rest: str, written: str, value: Json) -> bool:
-    """Return whether ``rest`` is the object ``value`` once more, or the beginning of its text, ``written``."""
+    """Return whether ``rest`` is a copy of the object ``value``, or the start of its text, ``written``."""
     again = decode_strict(rest, 0)
     is_copy = again is not None and again.end == len(rest) and again.value == value
     return rest.startswith("{") and (is_copy or written.startswith(rest))

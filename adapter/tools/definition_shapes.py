@@ -1,4 +1,4 @@
-"""Read tool definitions as other APIs, protocols and data sets write them.
+"""Read tool definitions in the shapes of other APIs, protocols and data sets.
 
 ::
 
@@ -32,9 +32,9 @@ _TYPES = {
 }  # fmt: skip
 _TYPES |= {name: name for name in ("string", "integer", "number", "boolean", "array", "object", "null")}
 _VALUES = frozenset({"const", "default", "enum", "example", "examples"})
-"""Keys of a schema whose value is not a schema."""
+"""Schema keys whose value is not a schema."""
 _MAX_DEPTH = 100
-"""Maximum depth at which a schema's types are changed."""
+"""Maximum depth to which types in a schema are converted."""
 
 
 def iter_definitions(value: Iterable[T] | Mapping[str, Json]) -> Iterator[T | Mapping[str, Json]]:
@@ -65,7 +65,7 @@ def find_schema(definition: Mapping[str, Json]) -> Json:
 
 
 def _build_schema(members: Mapping[str, Json]) -> JsonObject:
-    """Return the schema of an object with the properties ``members``, which may have a member ``required``."""
+    """Return the schema of an object with the properties ``members``, each of which may have a flag ``required``."""
     required: list[Json] = []
     properties: JsonObject = {}
     for name, each in members.items():
@@ -77,7 +77,7 @@ def _build_schema(members: Mapping[str, Json]) -> JsonObject:
 
 
 def _are_properties(schema: Mapping[str, Json]) -> bool:
-    """Return whether the members of ``schema`` are properties, each with a type or a description."""
+    """Return whether ``schema`` maps names to properties, each with a type or description."""
     return _SCHEMA_KEYS.isdisjoint(schema) and all(
         isinstance(each, Mapping) and not {"type", "description"}.isdisjoint(each) for each in schema.values()
     )

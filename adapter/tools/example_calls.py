@@ -1,4 +1,4 @@
-"""Build example calls only from known values, which an invalid call, the conversation or the tool's schema contains."""
+"""Build example calls from known values only: those in an invalid call, the conversation or the tool's schema."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from adapter.tools.tool import Tool
 
 
 def build_example_call(tool: Tool, given: Mapping[str, Json] | None = None) -> JsonObject | None:
-    """Return valid arguments for ``tool``: the required arguments, and the valid arguments in ``given``.
+    """Return valid arguments for ``tool``: the required ones, and the valid ones in ``given``.
 
-    Return None if the value of a required argument is unknown, because a model would copy an invented value.
+    Return None if a required argument's value is unknown, because a model would copy an invented value.
     """
     given = given or {}
     valid = {key: given[key] for key in given if has_schema_type(given[key], tool.properties.get(key, False))}
@@ -21,7 +21,7 @@ def build_example_call(tool: Tool, given: Mapping[str, Json] | None = None) -> J
 
 
 def _list_proposed(schema: Json) -> list[Json]:
-    """Return the constant, the default or the only choice of a schema as a list with one value, or an empty list."""
+    """Return a schema's constant, default or only choice as a list with one value, or an empty list."""
     if not isinstance(schema, Mapping):
         return []
     choices = schema.get("enum")

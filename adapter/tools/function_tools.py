@@ -175,7 +175,7 @@ def _from_function(function: Function, name: str) -> Tool:
 
 
 _FIELD_PREFIX = "given_"
-"""Prefix of field names, because a parameter may have a name that Pydantic reserves: ``model_config``, ``_any``."""
+"""Prefix for field names, because Pydantic reserves names that a parameter may have: ``model_config``, ``_any``."""
 
 
 def _get_parameter_name(field: str) -> str:
@@ -183,7 +183,7 @@ def _get_parameter_name(field: str) -> str:
 
 
 def _find_annotated_callable(function: Function) -> object:
-    """Return the function, the target of the partial, or the ``__call__`` that has the annotations."""
+    """Return the callable that has the annotations: the function, a partial's target, or ``__call__``."""
     if isinstance(function, partial):
         return _find_annotated_callable(function.func)
     return function if inspect.isroutine(function) or isinstance(function, type) else type(function).__call__
@@ -224,7 +224,7 @@ def _from_definition(defined: Tool, function: Function) -> Tool:
 
 
 def _find_problem(value: Json, schema: Mapping[str, Json]) -> str:
-    """Describe how a value violates the schema's types or choices. Return "" if the value is valid."""
+    """Describe how a value violates the schema's types or choices, or return ""."""
     types = list_types(schema)
     if types and not is_instance_of_types(value, types):
         return f"expected {' or '.join(sorted(types))}, got {value!r}"

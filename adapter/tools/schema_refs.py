@@ -1,7 +1,7 @@
 """Resolve ``$ref``, ``allOf`` and OpenAPI's ``nullable`` in a JSON Schema.
 
 Coercion, prompts and grammars all use this module, so that they interpret a schema in the same way. Only references
-within the schema are resolved. An external reference is treated as an empty schema.
+within the schema are resolved. An external reference counts as an empty schema.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _SHAPES: dict[str, type | tuple[type, ...]] = {
     "type": (str, list),
     "items": (Mapping, list, bool),
 }
-"""The types of the keywords' values. `dereference` drops a keyword whose value has another type, because a client's or
-MCP server's schema may be invalid."""
+"""The types of keywords' values. `dereference` drops a keyword whose value has another type, because the schema of a
+client or MCP server may be invalid."""
 
 MAX_STEPS = 16
 """Maximum number of references in a chain."""
 MAX_SCHEMAS = 2000
-"""Maximum number of subschemas in a resolved schema, and of subschemas that its recursive references add. Without these
+"""Maximum number of subschemas in a resolved schema, and of those that its recursive references add. Without these
 limits, references could make a short schema grow indefinitely."""
 MAX_LEVELS = 32
-"""Maximum nesting depth of subschemas, and of recursive references. Deeper subschemas become ``{}``, which allows any
+"""Maximum nesting depth of subschemas and of recursive references. Deeper subschemas become ``{}``, which allows any
 value."""
 
 
 class RecursiveSchema(dict[str, Json]):
-    """An empty schema in place of a reference to an enclosing schema. `expand_schema` returns the latter."""
+    """An empty schema in place of a reference to an enclosing schema, which `expand_schema` returns."""
 
     def __init__(self, resolution: _Resolution, reference: str) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class RecursiveSchema(dict[str, Json]):
 
 
 def expand_schema(schema: Json) -> Json:
-    """Return the schema that ``schema`` refers to, if it is a `RecursiveSchema`. Return any other schema unchanged."""
+    """Return the schema that a `RecursiveSchema` refers to, or any other schema unchanged."""
     return schema.target if isinstance(schema, RecursiveSchema) else schema
 
 
@@ -72,7 +72,7 @@ def resolve_pointer(root: Mapping[str, Json], reference: str) -> Json:
 
 
 def follow_ref(root: Mapping[str, Json], schema: Json) -> Json:
-    """Replace the reference in ``schema`` with its target. Keywords next to the reference take precedence."""
+    """Replace the reference in ``schema`` with its target. Keywords next to it take precedence."""
     for _ in range(MAX_STEPS):
         if not isinstance(schema, Mapping) or not isinstance(reference := schema.get("$ref"), str):
             break
@@ -83,11 +83,10 @@ def follow_ref(root: Mapping[str, Json], schema: Json) -> Json:
 
 
 def merge_all_of(schema: Mapping[str, Json], parts: Sequence[Json]) -> JsonObject:
-    """Merge ``parts`` and the other keywords of ``schema`` into one schema that requires all of them. The ``allOf`` of
-    ``schema`` is dropped.
+    """Merge ``parts`` and the keywords of ``schema`` other than ``allOf`` into one schema that requires all of them.
 
-    Properties and required names are combined. Types, choices and properties with the same name are narrowed. For all
-    other keywords, the last value is used.
+    Properties and required names are combined. Types, choices and properties with the same name are narrowed. For other
+    keywords, the last value is used.
     """
     whole: JsonObject = {}
     rest = {key: value for key, value in schema.items() if key != "allOf"}
@@ -98,7 +97,7 @@ def merge_all_of(schema: Mapping[str, Json], parts: Sequence[Json]) -> JsonObjec
 
 
 def _combine_keywords(first: Mapping[str, Json], second: Mapping[str, Json]) -> JsonObject:
-    """Return the merged values of the keywords that are in both schemas and can be combined."""
+    """Return the merged values of the keywords that both schemas have and that can be combined."""
     combined: JsonObject = {}
     for key in first.keys() & second.keys():
         left, right = first[key], second[key]
@@ -116,7 +115,7 @@ def _combine_keywords(first: Mapping[str, Json], second: Mapping[str, Json]) -> 
 
 
 def _intersect_types(left: Json, right: Json) -> Json:
-    """Return the types that are in both ``type`` values. An integer is also a number."""
+    """Return the types in both ``type`` values. An integer is also a number."""
     left_types, right_types = (value if isinstance(value, list) else [value] for value in (left, right))
     both = [name for name in right_types if name in left_types or (name == "integer" and "number" in left_types)]
     both += [name for name in left_types if name == "integer" and "number" in right_types and name not in both]
@@ -138,14 +137,14 @@ def resolve_references(schema: Mapping[str, Json]) -> JsonObject:
 
 @dataclass(slots=True)
 class _Resolution:
-    """Resolves the references in one schema, and counts the subschemas of the result to enforce the limits."""
+    """Resolves the references in one schema, and counts the result's subschemas to enforce the limits."""
 
     root: Mapping[str, Json]
     merges: bool = True
     expanded: list[int] = field(default_factory=list)
     """Number of subschemas added by each recursive reference resolved so far."""
     level: int = 0
-    """Number of recursive references between the whole schema and this part of it."""
+    """Number of recursive references between the whole schema and this part."""
     _count: int = 0
 
     def expand(self, reference: str) -> JsonObject:

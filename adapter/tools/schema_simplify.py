@@ -2,7 +2,7 @@
 
 The grammars of llama.cpp and Ollama support neither ``$ref`` nor ``type`` lists, and little of ``anyOf`` (Ollama:
 "cannot unmarshal array into ... type string"). Therefore, references are inlined, titles are dropped, and a nullable
-value becomes an optional one. If a pydantic model contains itself, the inner occurrence is described only by its type.
+value becomes an optional one. Where a pydantic model contains itself, the inner occurrence has only a type.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.tools.coercion import list_required
 
 REQUIRED_KEY = "x-required"
-"""Key that marks a parameter as required in the schema, although calls may omit it:
+"""Key for a parameter that the schema marks as required, although calls may omit it:
 ``Field(json_schema_extra={REQUIRED_KEY: True})``."""
 
 _DROPPED = {"title", REQUIRED_KEY, "$defs"}
@@ -62,7 +62,7 @@ def _is_required(name: str, schema: JsonObject) -> bool:
 
 
 def _simplify_properties(properties: JsonObject, definitions: JsonObject) -> JsonObject:
-    """Simplify properties by name, because a property may have the name of a dropped keyword, such as ``title``."""
+    """Simplify properties by name, because a property may be called like a dropped keyword, such as ``title``."""
     return {
         name: {key: value for key, value in _simplify(schema, definitions).items() if key != "additionalProperties"}
         for name, schema in properties.items()

@@ -19,8 +19,8 @@ MAX_PROBLEMS = 4
 """Maximum number of problems reported per call. A small model fixes one or two at a time."""
 
 CHECKED_KEYWORDS = frozenset({"required", "type", "enum", "const", "anyOf", "oneOf", "additionalProperties", UNCHECKED})
-"""The keywords whose violations are reported. Lengths, patterns and bounds are checked by the tool itself, because many
-schemas have wrong ones."""
+"""Keywords whose violations are reported. The tool itself checks lengths, patterns and bounds, because many schemas
+have wrong ones."""
 
 
 def find_schema_errors(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
@@ -47,15 +47,15 @@ def find_missing_arguments(tool: Tool, arguments: JsonObject) -> tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class AllowedArguments:
-    """The arguments of a call that ``additionalProperties: false`` does not forbid."""
+    """A call's arguments without the ones that ``additionalProperties: false`` forbids."""
 
     arguments: JsonObject
     forbidden: tuple[str, ...]
-    """The names of the removed arguments."""
+    """Names of the removed arguments."""
     is_safe: bool = True
     """True if the rest is valid, and no removed argument is a misspelled parameter or changes the call's meaning."""
     changes_meaning: bool = False
-    """True if the call has a different effect without the removed arguments."""
+    """True if the call has another effect without the removed arguments."""
 
 
 def select_allowed_arguments(tool: Tool, arguments: JsonObject) -> AllowedArguments:
@@ -99,7 +99,7 @@ def _describe_error(error: ValidationError, tool: Tool) -> Iterator[str]:
 
 
 def _find_forbidden(error: ValidationError) -> list[str]:
-    """Return the names of the properties that ``additionalProperties`` forbids."""
+    """Return the names of properties that ``additionalProperties`` forbids."""
     patterns = error.schema.get("patternProperties") or {}
     known = error.schema.get("properties") or {}
     return [name for name in error.instance if name not in known and not may_match(patterns, name)]

@@ -11,8 +11,8 @@ from adapter.tools.tool import Tool
 
 
 def format_parameters(tool: Tool) -> str:
-    """Return the parameters of ``tool``: ``path, start_line = 1, end_line?: integer``. A question mark marks an
-    optional parameter, and one without a type is a string."""
+    """Return the parameters of ``tool``: ``path, start_line = 1, end_line?: integer``. A question mark means optional,
+    and a parameter without a type is a string."""
     return ", ".join(_format_parameter(name, tool.properties, tool.required) for name in tool.properties)
 
 
@@ -28,7 +28,7 @@ def _format_parameter(name: str, properties: Mapping[str, Json], required: tuple
 
 
 def describe_type(schema: Json) -> str:
-    """Return the type of a parameter, or its choices."""
+    """Return a parameter's type, or its choices."""
     if isinstance(schema, Mapping) and "enum" in schema:
         return "|".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
     names = sorted(list_types(schema) - {"null"}) or ["any"]

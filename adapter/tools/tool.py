@@ -1,7 +1,7 @@
 """Tool definitions: `Tool` describes a tool and validates calls to it.
 
-It is plain data, so that a parser can use tools from any source: a dialect's class, an OpenAI tool definition, an
-MCP tool or a function.
+It is plain data, so that parsers can use tools from any source: a dialect's class, an OpenAI definition, an MCP tool or
+a function.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class Tool:
     unlisted: tuple[str, ...] = ()
     """Arguments that the tool accepts although ``parameters`` does not list them."""
     validate: Callable[[JsonObject], ValidatedCall] | None = None
-    """Validates arguments, or raises pydantic's ValidationError. It is None for a tool that only a client can run."""
+    """Validates arguments, or raises pydantic's ValidationError. None for a tool that only a client can run."""
     needs: Capability | None = None
-    """The host capability needed by the tool. Without it, models do not see the tool."""
+    """The host capability that the tool needs. Without it, models do not see the tool."""
     program: str = ""
     """Name of the program that the tool runs. If the program is not installed, models do not see the tool."""
     max_lines: int = MAX_LINES
@@ -71,12 +71,11 @@ class Tool:
     runner: str = ""
     """Name of the external runner of a custom tool, such as an MCP server."""
     notice: str = ""
-    """A reason to request approval for a custom tool, regardless of its effect, until the tool has been allowed
-    once."""
+    """A reason to request approval for a custom tool, whatever its effect, until it has been allowed once."""
     label: str = ""
     """Name of the argument in which the model states the purpose of a call. The approver sees its value."""
     polls: bool = False
-    """True if a model may repeat the same call, so that loop detection ignores it."""
+    """True if a model may repeat the same call, which loop detection then ignores."""
     failure: FailureRenderer | None = None
     """Renders a failed call as JSON, if the dialect documents such a result."""
 
@@ -85,7 +84,7 @@ class Tool:
             raise UsageError(f"Tool: name must be a string, got {format_value(self.name)}")
 
     def __call__(self, *args: object, **kwargs: object) -> object:
-        """Call the function directly, so that a function decorated with ``@tool`` can still be called."""
+        """Call the function directly, so that a function decorated with ``@tool`` remains callable."""
         if self.function is None:
             raise UsageError(f"{self.name} has no function; run it in a Workspace")
         return self.function(*args, **kwargs)
@@ -137,7 +136,8 @@ class Tool:
 
     @classmethod
     def from_definition(cls, definition: Tool | Mapping[str, Json]) -> Tool:
-        """Build a Tool from a definition in any shape of `adapter.tools.definition_shapes`. Return a Tool unchanged.
+        """Build a Tool from a definition in any shape of `adapter.tools.definition_shapes`. A Tool is returned
+        unchanged.
 
         Raises UsageError if the name is missing or the parameters are not a JSON object.
         """

@@ -1,4 +1,4 @@
-"""`ToolSet` looks up the tools of a session by name, and explains unknown names."""
+"""`ToolSet` looks up a session's tools by name, and explains unknown names."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MAX_NAMESPACES = 8
 """Maximum number of namespaces before a name."""
 
 MAX_NAME = 200
-"""Maximum number of characters of an unknown name in a message."""
+"""Maximum length of an unknown name in a message, in characters."""
 
 MAX_LISTED = 40
-"""Maximum number of tool names in a message. If there are more, the most similar names come first."""
+"""Maximum number of tool names in a message. Beyond it, the most similar names come first."""
 
 ToolDefinitions: TypeAlias = "ToolSet | Iterable[Tool | Mapping[str, Json]] | Mapping[str, Json]"
 
@@ -87,21 +87,21 @@ class ToolSet(Mapping[str, Tool]):
         return frozenset((_WORD.findall(name) or [name])[0] for name in self.lower_names)
 
     def may_be_named(self, text: str) -> bool:
-        """Return whether ``text`` may contain the name of a tool, in time linear in its length."""
+        """Return whether ``text`` may contain a tool's name, in time linear in its length."""
         lowered = text.lower()
         if len(text) < 10 * len(self):
             return not self._first_words.isdisjoint(_WORD.findall(lowered))
         return any(name in lowered for name in self.lower_names)
 
     def has_name(self, name: str) -> bool:
-        """Return whether ``name`` is the name or an alias of a tool, apart from letter case and punctuation."""
+        """Return whether ``name`` is a tool's name or alias, ignoring letter case and punctuation."""
         return _normalize_spelling(name) in self._spellings
 
     def match(self, name: str) -> Tool | None:
         """Return the tool that ``name`` refers to, or None.
 
         ``name`` may be an alias, differ in letter case or punctuation, have a namespace before it, lack the tool's own
-        namespace, or end with ``Tool``. A name that is merely similar does not match.
+        namespace, or end with ``Tool``. A merely similar name does not match.
         """
         if name in self._tools:
             return self._tools[name]
@@ -142,7 +142,7 @@ _PUNCTUATION = re.compile(r"[\W_]+")
 
 
 def _list_local_names(name: str) -> list[str]:
-    """Return ``name`` without its first namespace, without the first two, and so on."""
+    """Return ``name`` without its first namespace, without its first two, and so on."""
     ends = [found.end() for found in _NAMESPACE_END.finditer(name)]
     return [name[end:] for end in ends[-MAX_NAMESPACES:] if end < len(name)]
 

@@ -1,12 +1,12 @@
-"""Parse arguments that are written without the brackets of JSON.
+"""Parse arguments written without JSON's brackets.
 
 ::
 
     query=abc, limit=3            query: abc              "query": "abc", "limit": 3
     query="abc" limit=3           limit: 3                None, for a tool that needs no arguments
 
-Only names of the tool's parameters begin a pair, so that ``FOO=1 make`` is a value. Any other text is the value of the
-tool's only required parameter (or its only one), if that parameter is a string.
+Only names of the tool's parameters begin a pair, so that ``FOO=1 make`` is a value. Other text is the value of the only
+required parameter (or the only one) if that is a string.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ def parse_plain_arguments(text: str, tool: Tool) -> tuple[JsonObject, str] | Non
 
 
 def _find_only_text_parameter(tool: Tool) -> str:
-    """Return the only required parameter, or the only one, if it is a string; otherwise ""."""
+    """Return the only required parameter, or the only one, if it is a string, or ""."""
     keys = tool.required or tuple(tool.properties)
     is_text = len(keys) == 1 and "string" in list_types(tool.properties.get(keys[0], {}))
     return keys[0] if is_text else ""
 
 
 def _split_pairs(text: str, tool: Tool) -> JsonObject | None:
-    """Return the values by parameter: {} if ``text`` does not begin with a parameter's name, or None if a name occurs
-    twice or is followed by a type instead of a value."""
+    """Return the values by parameter, {} if ``text`` does not begin with a parameter's name, or None if a name occurs
+    twice or precedes a type instead of a value."""
     pairs: JsonObject = {}
     separator, after_literal = _compile_separators(tuple(tool.properties))
     text = "\n" + text
@@ -79,7 +79,7 @@ def _split_pairs(text: str, tool: Tool) -> JsonObject | None:
 
 @lru_cache(maxsize=256)
 def _compile_separators(keys: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return two patterns for the text before a value: a line break or a comma, one of ``keys``, and ``=`` or a colon.
+    """Return two patterns for the text before a value: a line break or comma, one of ``keys``, and ``=`` or a colon.
     The second, for text after a literal, also accepts a space as the separator."""
     names = "|".join(map(re.escape, sorted(keys, key=len, reverse=True))) or "(?!)"
     pair = rf"\s{{0,9}}(?:[-*]\s)?(?P<quote>[\"'`]?)(?P<key>{names})(?P=quote)\s?(?:=(?!=)|:)\s{{0,9}}"

@@ -1,8 +1,8 @@
 """Operations that tools perform, and their results, as values.
 
-A dialect turns a validated call into an operation. The workspace performs the operation and returns an outcome, which
-the dialect formats for its model. Paths are strings as the model wrote them, and only the workspace's path resolver
-interprets them. Lines are 1-based, times are in seconds.
+A dialect turns a validated call into an operation. The workspace performs it and returns an outcome, which the dialect
+formats for its model. Paths are strings as the model wrote them; only the workspace's path resolver interprets them.
+Lines are 1-based, times are in seconds.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ Operation: TypeAlias = ReadOperation | ChangeOperation | ProgramOperation | Host
 
 
 def find_effect(operation: Operation) -> Effect:
-    """Return the effect of an operation. Edits to several files have the most severe effect among them; custom tools
-    declare theirs."""
+    """Return an operation's effect. Edits to several files have the most severe effect among them; custom tools declare
+    theirs."""
     if isinstance(operation, CallFunction):
         return operation.effect
     if isinstance(operation, PatchFiles) and any(edit.action == "delete" for edit in operation.files):

@@ -1,7 +1,7 @@
-"""Files that are run later by other programs, such as shell profiles and CI configuration.
+"""Files that other programs run later, such as shell profiles and CI configuration.
 
-Changing them needs approval even if the approval mode allows edits. (A Makefile or a test also runs code, but only when
-it is invoked.) SECURITY.md shows this table, and a test compares the two.
+Changing them needs approval even if the approval mode allows edits. (A Makefile or test also runs code, but only when
+invoked.) SECURITY.md shows this table, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ RUN_LATER: dict[str, tuple[str, ...]] = {
     ),
     "programs read credentials or trusted hosts from it": (".ssh/", ".netrc", ".ripgreprc", ".curlrc", ".wgetrc"),
 }
-"""Patterns for files that run later, grouped by the reason for approval. They match as in `.gitignore`, at any depth
-and in any letter case."""
+"""Patterns for such files, grouped by the reason for approval. They match as in `.gitignore`, at any depth and in any
+letter case."""
 
 GIT_DATA = "it is git's own data, or names programs that git runs: your next `git status` may run them"
 
 
 def explain_autorun(paths: Iterable[str]) -> str:
-    """Return the reason why a change to ``paths`` needs approval, or "" if it does not."""
+    """Return why a change to ``paths`` needs approval, or "" if it does not."""
     for path in paths:
         for reason, spec in _compile_specs():
             if spec.match_file(path.casefold()) or spec.match_file(f"{path.casefold()}/"):

@@ -1,4 +1,4 @@
-"""Capabilities that a session's host may have, and explanations for the model when one is missing."""
+"""Capabilities that a session's host may have, and explanations for the model if one is missing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ABSENT: Mapping[Capability, tuple[str, str]] = {
 """For each capability, the reason why its tools are missing, and an alternative."""
 
 WITHOUT_CONFIGURATION: tuple[Capability, ...] = ("editor", "docs", "web", "code", "memory")
-"""Capabilities that a host can have without any configuration."""
+"""Capabilities that a host can have without configuration."""
 _PACKAGES: Mapping[Capability, str] = {"web": "markdownify", "code": "pydantic_monty"}
 
 

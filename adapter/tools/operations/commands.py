@@ -15,7 +15,7 @@ class RunCommand:
     """Run a shell command line in ``cwd``. It is stopped after ``timeout_s`` seconds, or ``idle_timeout_s`` seconds
     without output.
 
-    ``shell``: the shell that the line is written for. If bash is missing, sh is used.
+    ``shell``: the shell for which the line was written. If bash is missing, sh is used.
     """
 
     command: str
@@ -27,8 +27,8 @@ class RunCommand:
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput(Outcome):
-    """The result of a command. ``exit_code`` is 128 + the signal's number for a command killed by a signal, and None
-    for a command that this program stopped, for example after a timeout."""
+    """A command's result. ``exit_code`` is 128 + the signal's number if a signal killed it, and None if this program
+    stopped it, for example after a timeout."""
 
     command: str
     output: str
@@ -52,9 +52,9 @@ class CommandStarted(Outcome):
 
 @dataclass(frozen=True, slots=True)
 class ReadCommandOutput:
-    """Read the output of a background command since the last read.
+    """Read a background command's output since the last read.
 
-    ``filter``: return only lines that match this regular expression. All other lines also count as read.
+    ``filter``: return only lines that match this regular expression. The other lines also count as read.
     """
 
     id: str
@@ -62,11 +62,11 @@ class ReadCommandOutput:
 
 
 CommandStatus: TypeAlias = Literal["running", "completed", "terminated", "not_found", "denied"]
-"""The status of a command.
+"""A command's status.
 
-- ``completed``: The command exited.
-- ``terminated``: The command was killed.
-- ``denied``: The user refused to let the model read the output, in dialects that support this.
+- ``completed``: it exited.
+- ``terminated``: it was killed.
+- ``denied``: the user did not let the model read the output, in dialects that support this.
 """
 
 
@@ -77,7 +77,7 @@ class CommandOutputDelta(Outcome):
     stderr: str
     status: CommandStatus
     exit_code: int | None = None
-    """Exit code, if the command completed."""
+    """Exit code, if the command has completed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ ProgramArgument: TypeAlias = tuple[str | PathValue, ...]
 class RunProgram:
     """Run a program in the workspace root, without a shell.
 
-    ``echo``: whether to show the output to the user as it arrives. ``slice_output``: whether to keep only the head, the
-    tail and the lines with errors of a long output.
+    ``echo``: whether to show the output to the user as it arrives. ``slice_output``: whether to keep only a long
+    output's head, tail and lines with errors.
     """
 
     program: str
@@ -125,8 +125,8 @@ class RunProgram:
 
 @dataclass(frozen=True, slots=True)
 class ProgramOutput(Outcome):
-    """The result of a program. ``exit_code``: as in `CommandOutput`. ``skipped_lines`` and ``patterns`` describe how a
-    long output was sliced."""
+    """A program's result. ``exit_code``: as in `CommandOutput`. ``skipped_lines`` and ``patterns`` describe how a long
+    output was sliced."""
 
     output: str
     exit_code: int | None

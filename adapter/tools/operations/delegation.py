@@ -65,7 +65,7 @@ class RunSubagent:
 
 @dataclass(frozen=True, slots=True)
 class AgentReport(Outcome):
-    """The report from a sub-agent. ``seconds``: elapsed time. ``tokens``: None if the server did not report usage."""
+    """A sub-agent's report. ``seconds``: elapsed time. ``tokens``: None if the server did not report usage."""
 
     kind: str
     description: str
@@ -77,7 +77,7 @@ class AgentReport(Outcome):
 
 @dataclass(frozen=True, slots=True)
 class CallFunction:
-    """Call a function of the host program, which may be async. ``effect`` is declared by the function's tool."""
+    """Call a function of the host program, which may be async. Its tool declares the ``effect``."""
 
     name: str
     function: Callable[..., object]
@@ -86,13 +86,13 @@ class CallFunction:
     runner: str = ""
     """Name of the external runner, such as ``the MCP server 'git'``; "" for a function of this program."""
     notice: str = ""
-    """A reason to request approval, shown to the approver. It applies regardless of the effect, until a call to the
-    tool has been allowed once."""
+    """A reason to request approval, shown to the approver. It applies whatever the effect, until a call to the tool has
+    been allowed once."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionResult(Outcome):
-    """The result of a function: text for the model, and the value as JSON if the function returned one."""
+    """A function's result: text for the model, and the value as JSON if the function returned one."""
 
     text: str
     data: Json = None

@@ -12,7 +12,7 @@ from adapter.tools.operations.outcome import Outcome
 class Patch:
     """A replacement of text. The line numbers are hints that select one of several matches.
 
-    ``replace_all``: whether to replace every match. ``exact``: whether to match and insert the characters verbatim.
+    ``replace_all``: whether to replace every match. ``exact``: whether to match and insert text verbatim.
     """
 
     old_text: str
@@ -27,34 +27,34 @@ class Patch:
 class Hunk(Patch):
     """A patch in a line-based notation, such as a diff. Its old and new text consist of whole lines.
 
-    A hunk without old text inserts its new text before ``start_line``. Without ``start_line``, the text is inserted at
-    the end of the file, which may be empty.
+    A hunk without old text inserts its new text before ``start_line``, or at the end of the file without that.
     """
 
     below: tuple[str, ...] = ()
-    """Lines that occur above the match, in file order, with any number of lines between them.
+    """Lines above the match, in file order, with any number of lines between them.
 
-    If ``start_line`` is set, they are a hunk's heading, written by a diff tool, and only select one of several matches.
+    If ``start_line`` is set, they are the hunk's heading, written by a diff tool, and only select one of several
+    matches.
     """
     at_end: bool = False
     """True if the hunk's last line is the last line of the file."""
     final_newline: bool | None = None
     """True if the changed file ends with a line break; None if the notation does not specify this."""
     in_order: bool = field(default=False, compare=False)
-    """True if the notation requires that a file's hunks are written in file order."""
+    """True if the notation requires a file's hunks to be in file order."""
     others: tuple[Hunk, ...] = field(default=(), compare=False)
-    """Alternative interpretations of the same text. The one that matches the file is used."""
+    """Other interpretations of the same text. The one that matches the file is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class WholeFileRewrite(Patch):
-    """A rewrite of a whole file. ``new_text``: the file's new text, in which a line such as ``# ... existing code ...``
+    """A rewrite of a whole file. ``new_text`` is the new text, in which a line such as ``# ... existing code ...``
     represents unchanged lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterNames:
-    """The names of a patch's parameters in error messages, or None for a parameter that the tool lacks."""
+    """Names of a patch's parameters in error messages; None for a parameter that the tool lacks."""
 
     old_text: str = "old_text"
     new_text: str = "new_text"
@@ -63,17 +63,17 @@ class ParameterNames:
 
 
 PatchBasis: TypeAlias = Literal["original", "sequence"]
-"""The text against which a patch is matched: the original text, or the result of the previous patches."""
+"""The text that a patch is matched against: the original text, or the result of the previous patches."""
 Edits: TypeAlias = Literal["exact", "tolerant"]
-"""Matching of old text: verbatim, or tolerant of unambiguous mistakes."""
+"""How old text is matched: verbatim, or tolerating unambiguous mistakes."""
 EmptyOldText: TypeAlias = Literal["refuse", "create", "insert"]
-"""The effect of a patch without old text: ``refuse`` raises an error, ``create`` writes a new or empty file, and
-``insert`` inserts the new text at ``start_line`` (by default at the top)."""
+"""The effect of a patch without old text: ``refuse`` raises an error, ``create`` writes a new or empty file, ``insert``
+inserts the new text at ``start_line`` (by default at the top)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatchText:
-    """Apply all patches to a file, or none of them if one fails."""
+    """Apply all patches to a file, or none if one fails."""
 
     path: str
     patches: tuple[Patch, ...]
@@ -98,8 +98,8 @@ class FileEdit:
 
 @dataclass(frozen=True, slots=True)
 class PatchFiles:
-    """Edit, add, delete and move several files. If one edit fails, no file is changed. Several edits to the same file
-    build on each other."""
+    """Edit, add, delete and move several files. If one edit fails, no file is changed. Edits to the same file build on
+    each other."""
 
     files: tuple[FileEdit, ...]
     basis: PatchBasis = "original"
@@ -127,8 +127,8 @@ class FilePatched(Outcome):
 
 @dataclass(frozen=True, slots=True)
 class FilesPatched(Outcome):
-    """The result of `PatchFiles`. ``done``: one entry per edit, such as ``updated a.py``, ``added b.py``, ``deleted
-    c.py`` or ``moved d.py to e.py``."""
+    """The result of `PatchFiles`. ``done`` has one entry per edit: ``updated a.py``, ``added b.py``, ``deleted c.py``
+    or ``moved d.py to e.py``."""
 
     done: tuple[str, ...]
     diff: str

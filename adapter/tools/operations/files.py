@@ -26,10 +26,10 @@ class ReadText:
     or_list: bool = False
     """True to return a `Listing` for a directory, instead of an error."""
     counts_from: Literal[0, 1] = 1
-    """Number of the first line in the caller's numbering, which messages use."""
+    """The caller's number for the first line, which messages use."""
     media: frozenset[MediaKind] = frozenset()
-    """The media types accepted by the model, set by the workspace. If PDFs are not among them, a PDF is returned as
-    text. Other media are refused."""
+    """The media types that the model accepts, set by the workspace. Without PDF among them, a PDF is returned as text.
+    Other media are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class FileText(Outcome):
     start_line: int
     end_line: int
     total_lines: int | None
-    """Number of lines of the file; None for a large file that was not read to its end."""
+    """Number of lines in the file; None for a large file that was not read to its end."""
     truncated: bool = False
     """True if a limit omitted requested lines. The first omitted line is ``end_line`` + 1."""
 
@@ -106,7 +106,7 @@ class FileWritten(Outcome):
 
 @dataclass(frozen=True, slots=True)
 class OperationDone(Outcome):
-    """A completed change that has no result except the affected paths."""
+    """A completed change without a result other than the affected paths."""
 
     path: str
     destination: str | None = None

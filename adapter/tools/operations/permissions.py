@@ -1,6 +1,6 @@
 """Approval modes, permission rules and approval requests: decide whether a call is allowed, denied or needs approval.
 
-The first of these that applies decides: rules that deny, approvals of this session, rules that ask, rules that allow,
+The first of these that applies decides: rules that deny, approvals in this session, rules that ask, rules that allow,
 the mode's default for the call's effect.
 """
 
@@ -40,11 +40,11 @@ MODES: Mapping[str, Mapping[Effect, PermissionVerdict]] = {
 
 The modes follow the dialects' documents. ProxyAI asks about edits, commands and, with a general question, skills. proto
 asks about edits, unless the mode is auto-edit or yolo. Blade always asks about commands. Maki asks about neither skills
-nor web pages, as `Dialect.preapproved` states.
+nor web pages (`Dialect.preapproved`).
 """
 
 NO_SANDBOX = "sandbox: NONE"
-"""Start of the description of an operation that runs without a sandbox."""
+"""Start of the sandbox description for an operation that runs without a sandbox."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class ApprovalRequest:
 
     ``summary``: one line with hidden characters escaped; for a command, the whole command line. ``diff``: the exact
     change of a write. Rules are matched against ``paths`` (relative to the root, with links resolved), ``command`` (as
-    it will run in ``cwd``) and ``subject`` (a skill's title or the host of a web address).
+    it will run in ``cwd``) and ``subject`` (a skill's title or a web address's host).
     """
 
     tool: str
@@ -84,18 +84,17 @@ class ApprovalRequest:
     draft: FileDraft | None = None
     """Current and proposed text, if the call changes one text file. An `ApprovalDecision` may replace ``after``."""
     state: Mapping[str, str] = field(default_factory=dict)
-    """Identities of files that the call uses but the request does not show: entries of a directory, programs,
-    skills."""
+    """Identities of files that the call uses but the request does not show: a directory's entries, programs, skills."""
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything covered by the approval. If it changes before the call runs, the call is refused."""
+        """A hash of everything that the approval covers. If it changes before the call runs, the call is refused."""
         covered = (self.tool, self.effect, self.summary, self.diff, self.paths, self.cwd, self.subject, self.is_git)
         return hashlib.sha256(repr((*covered, sorted(self.state.items()))).encode(errors="surrogatepass")).hexdigest()
 
     @property
     def caution(self) -> str:
-        """The reason why a change needs approval even in auto-edit mode, or "" if it does not."""
+        """Why a change needs approval even in auto-edit mode, or "" if it does not."""
         if self.is_git:
             return GIT_DATA
         if isinstance(self.operation, CallFunction):
@@ -110,7 +109,7 @@ class ApprovalRequest:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The key of a stored decision: the tool, and the exact command, paths or other subject."""
+        """The key for a stored decision: the tool, and the exact command, paths or other subject."""
         if self.is_asked_once:
             return (self.tool, self.effect)  # approval covers the whole tool
         if self.command is not None:
@@ -130,9 +129,7 @@ class ApprovalDecision:
     reason: str = ""
     """The reason for the decision, as text for the model."""
     content: str | None = None
-    """New content for the file, which replaces ``ApprovalRequest.draft.after``. The model is informed of the
-    replacement.
-    """
+    """New content for the file, which replaces ``ApprovalRequest.draft.after``. The model is informed of it."""
 
 
 Approver: TypeAlias = Callable[[ApprovalRequest], "bool | ApprovalDecision"]
@@ -143,7 +140,7 @@ AsyncApprover: TypeAlias = Callable[[ApprovalRequest], "Awaitable[bool | Approva
 def to_decision(answer: object, approver: Approver) -> ApprovalDecision:
     """Convert an approver's answer to an `ApprovalDecision`.
 
-    Raises UsageError unless the answer is a bool, or an `ApprovalDecision` of bools and strings. A truthy value does
+    Raises UsageError unless the answer is a bool, or an `ApprovalDecision` of bools and strings. Other truthy values do
     not approve.
     """
     decision = answer if isinstance(answer, ApprovalDecision) else ApprovalDecision(answer)  # type: ignore[arg-type]
@@ -155,7 +152,7 @@ def to_decision(answer: object, approver: Approver) -> ApprovalDecision:
 
 
 def ask_approver(approver: Approver, approval: ApprovalRequest) -> ApprovalDecision:
-    """Call the approver. Raises UsageError, and allows nothing, if the approver fails or returns an invalid answer."""
+    """Call the approver. Raises UsageError, and allows nothing, if it fails or returns an invalid answer."""
     try:
         answer = approver(approval)
     except UsageError:
@@ -170,8 +167,8 @@ class PermissionRule:
     """A rule that allows, denies or requires approval for calls to a tool: ``Bash(git status)``, ``Edit(src/**)``,
     ``Read``.
 
-    ``tool`` is a name in the dialect, or ``*``. ``pattern`` is None to match every call, or depends on the kind of
-    tool:
+    ``tool`` is a name in the dialect, or ``*``. A ``pattern`` of None matches every call. Otherwise, it depends on the
+    kind of tool:
 
     - For commands, it is the first words of the command. A final ``*`` also allows options.
     - For files, it is a ``.gitignore`` pattern.
@@ -215,8 +212,8 @@ class PermissionRule:
         return f"{self.verdict} {self.tool}" + (f"({self.pattern})" if self.pattern is not None else "")
 
     def matches(self, approval: ApprovalRequest) -> bool:
-        """Return whether the rule matches this call. An ``allow`` rule must cover the whole call; ``ask`` and ``deny``
-        rules match if they cover any part of it."""
+        """Return whether the rule matches this call. An ``allow`` rule must cover the whole call; for ``ask`` and
+        ``deny``, any part suffices."""
         if self.tool not in ("*", approval.tool):
             return False
         if self.pattern is None:
@@ -255,7 +252,7 @@ def _restricts_path(pattern: str, path: str) -> bool:
 
 
 def _to_directory_pattern(pattern: str) -> str:
-    """Convert a pattern for the content of a directory, ``secrets/**``, to one for the directory, ``/secrets/``."""
+    """Convert a pattern for a directory's content, ``secrets/**``, to one for the directory, ``/secrets/``."""
     return f"/{pattern.removesuffix('/**').lstrip('/')}/" if pattern.endswith("/**") else pattern
 
 
@@ -263,8 +260,8 @@ def _to_directory_pattern(pattern: str) -> str:
 class PermissionPolicy:
     """The mode, the rules and the approvals of this session.
 
-    ``preapproved``: effects that need no approval according to the dialect's document. Where the mode would ask, they
-    are allowed; where the mode denies, they are denied.
+    ``preapproved``: effects that need no approval according to the dialect's document. They are allowed where the mode
+    would ask, and denied where it denies.
     """
 
     mode: str = "ask"
@@ -273,8 +270,7 @@ class PermissionPolicy:
     granted: set[tuple[str, ...]] = field(default_factory=set)
 
     def decide(self, approval: ApprovalRequest) -> tuple[PermissionVerdict, PermissionRule | None]:
-        """Return the verdict, and the rule that determined it. The rule is None if the mode or an earlier approval
-        determined the verdict."""
+        """Return the verdict, and the rule that determined it, or None if the mode or an earlier approval did."""
         denial = self.find_denial(approval)
         if denial is not None:
             return "deny", denial
@@ -286,7 +282,7 @@ class PermissionPolicy:
         return ("ask" if verdict == "allow" and self._needs_approval(approval) else verdict), rule
 
     def build_denied_path_test(self, tools: frozenset[str]) -> Callable[[str], bool] | None:
-        """Return a test for the paths that a rule denies to one of ``tools``, or None if no rule could deny one."""
+        """Return a test for paths that a rule denies to one of ``tools``, or None if no rule could deny one."""
         patterns = [
             pattern
             for rule in self.rules
@@ -296,7 +292,7 @@ class PermissionPolicy:
         return (lambda path: any(_restricts_path(pattern, path) for pattern in patterns)) if patterns else None
 
     def find_denial(self, approval: ApprovalRequest) -> PermissionRule | None:
-        """Return a rule that denies this call, even if other rules allow it. Return None if no rule denies it."""
+        """Return a rule that denies this call, even if other rules allow it, or None."""
         return next((rule for rule in self.rules if rule.verdict == "deny" and rule.matches(approval)), None)
 
     def _decide_by_default(self, approval: ApprovalRequest) -> PermissionVerdict:
@@ -321,15 +317,15 @@ class PermissionPolicy:
         return approval.is_git or any(rule.verdict != "allow" for rule in applicable)
 
     def is_hidden(self, tool: str, path: str) -> bool:
-        """Return whether a rule denies ``tool`` this path. Listings and search results then omit the path."""
+        """Return whether a rule denies ``tool`` this path, so that listings and search results omit it."""
         denying = [rule for rule in self.rules if rule.verdict == "deny" and rule.tool in ("*", tool)]
         return any(rule.pattern and _restricts_path(rule.pattern, path) for rule in denying)
 
 
 def resolve_rules(names: Mapping[str, str], rules: Iterable[PermissionRule]) -> tuple[PermissionRule, ...]:
-    """Replace tool names in ``rules`` with the tools' canonical names. ``names`` maps every name to its canonical name.
+    """Replace the tool names in ``rules`` with canonical names. ``names`` maps every name to its canonical name.
 
-    Raises UsageError for an unknown tool, because the rule would have no effect, and the user would not notice.
+    Raises UsageError for an unknown tool, because its rule would silently have no effect.
     """
     named = []
     for rule in rules:

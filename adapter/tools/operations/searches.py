@@ -118,6 +118,6 @@ class GrepMatch:
 class GrepResult(Outcome):
     hits: tuple[GrepMatch, ...]
     total: int
-    """The number of all matches. ``hits`` contains at most ``max_results`` of them."""
+    """Number of all matches. ``hits`` has at most ``max_results`` of them."""
     files: tuple[tuple[str, int], ...] = ()
-    """Each file with its number of matches, including files without a match in ``hits``."""
+    """Each file with its number of matches, even if none of them is in ``hits``."""

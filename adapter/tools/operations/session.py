@@ -20,12 +20,12 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question to the user. If it has no options, any text is accepted. ``allow_other``: whether text is accepted in
+    """A question to the user. Without options, any text is accepted. ``allow_other``: whether text is accepted in
     addition to the options."""
 
     text: str
     header: str = ""
-    """A short name, which is the key of the answer. The default is the first twelve characters of the question."""
+    """A short name, which is the answer's key. The default is the first twelve characters of the question."""
     options: tuple[Option, ...] = ()
     multiple: bool = False
     allow_other: bool = True
@@ -37,7 +37,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class AskUser:
-    """Ask the user. ``answers``: answers that are already known, by key; questions with a known answer are skipped."""
+    """Ask the user. ``answers`` maps keys to known answers, whose questions are skipped."""
 
     questions: tuple[Question, ...]
     answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class TodoList(Outcome):
 
 
 def parse_todo_status(text: str) -> TodoStatus:
-    """Parse a status, ignoring letter case and separators. Raises ValueError for any other text."""
+    """Parse a status, ignoring letter case and separators. Raises ValueError for other text."""
     spelling = "".join(letter for letter in text.lower() if letter.isalnum())
     if spelling not in _STATUSES:
         raise ValueError(f"{text!r} is not a status; expected one of {', '.join(get_args(TodoStatus))}")
@@ -150,7 +150,7 @@ class MemoryChanged(Outcome):
 
 
 Delivery: TypeAlias = Literal["result", "message"]
-"""Delivery of a skill to the model: as the tool's result, or as a new user message."""
+"""How the model gets a skill: as the tool's result, or as a new user message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class LoadSkill:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """Instructions from a ``SKILL.md``. ``directory``: path of the directory with the files that they refer to."""
+    """Instructions from a ``SKILL.md``. ``directory``: path of the directory with the files that they mention."""
 
     name: str
     title: str

@@ -1,12 +1,12 @@
 """Split shell command lines into words, for permission rules.
 
 A rule can *allow* a line only if it is one simple command of plain words. Lines that a shell could expand, chain or
-redirect are rejected, so that the compared command is the command that runs. To *deny* a line, every position at which
-a command could begin is checked, even in quotes, because a false refusal is better than a missed command.
+redirect are rejected, so that the compared command is the one that runs. To *deny* a line, every position at which a
+command could begin is checked, even in quotes, because a false refusal is better than a missed command.
 
-On Windows, the shell is cmd.exe. Of its syntax, only words are parsed. A line with other syntax, such as ``%``, ``^``
-or ``&``, is never allowed by a rule; if there are rules that deny commands, it needs approval. Each word of a line may
-be a command. Letter case, and extensions such as ``.exe``, make no difference.
+On Windows, the shell is cmd.exe, and only words of its syntax are parsed. A line with other syntax, such as ``%``,
+``^`` or ``&``, is never allowed by a rule, and needs approval if rules deny commands. Each word of a line may be a
+command. Letter case and extensions such as ``.exe`` make no difference.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Words = tuple[str, ...]
 
 IS_WINDOWS: bool = sys.platform == "win32"
 MAX_WORDS = 200
-"""Maximum number of words that are checked in a command. A longer command always needs approval."""
+"""Maximum number of words checked in a command. A longer command always needs approval."""
 
 _PLAIN = r"[A-Za-z0-9_@%+=:,./-]"
 _WORD = rf"""(?:{_PLAIN}|'[^'\n]*'|"[^"$`\\!\n]*")+"""
@@ -30,7 +30,7 @@ _QUOTED = re.compile("""'([^'\n]*)'|"([^"\n]*)\"""")
 _QUOTES = re.compile("['\"\\\\]")
 _BREAKS = re.compile(r"\|\||&&|[;&|()\n`{}<>]|\$\(|\s-(?:exec|ok)(?:dir)?\s")
 _EXPANSION = re.compile(r"[$`*?~\[\\]|<\(|>\(|<<|\{[^{}\s]*[,.]|\beval\b|\bsource\b|\balias\b|(?:^|[\s;&|])\.\s")
-"""Matches syntax that a shell expands to different words."""
+"""Matches syntax that a shell may expand to other words."""
 _ASSIGNMENT = re.compile(r"\w+\+?=")
 _WRAPPERS = {
     *("sudo", "doas", "env", "command", "time", "nohup", "exec", "xargs", "nice", "ionice", "timeout", "stdbuf"),
@@ -42,7 +42,7 @@ _INTERPRETER = re.compile(
     r"\.|source|(?:ba|da|k|z|fi)?sh|busybox|g?awk|(?:python|pypy)[\d.]*w?|node|nodejs|deno|bun|tsx|ruby|perl|php|lua\w*"
     r"|Rscript|julia|java|osascript|pwsh|uv"
 )
-"""Matches programs that run the files named by their arguments."""
+"""Matches programs that run the files in their arguments."""
 _PROJECT_FILES = {
     **dict.fromkeys(("make", "gmake"), ("GNUmakefile", "makefile", "Makefile")),
     **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
@@ -51,26 +51,25 @@ _PROJECT_FILES = {
     "rake": ("Rakefile",),
     "ninja": ("build.ninja",),
 }
-"""Files that a program runs automatically, in the current directory or in a directory that its arguments name."""
+"""Files that a program runs automatically, in the current directory or in one that its arguments name."""
 _CODE = re.compile(
     r".*\.(?:py|pyw|sh|bash|zsh|fish|[cm]?[jt]sx?|rb|pl|php|lua|r|jl|go|rs|java|jar|kts?|groovy|gradle|scala|cs|fsx|ps1"
     r"|bat|cmd|mk|cmake|awk|sed|tcl|exp|sql|ipynb|tf|nix)",
     re.IGNORECASE,
 )
-"""Matches the names of files that contain code, such as ``main.go`` in ``go run main.go``."""
+"""Matches names of files that contain code, such as ``main.go`` in ``go run main.go``."""
 
 _CMD_PLAIN = r"[A-Za-z0-9_@+:./\\-]"
 _CMD_WORD = rf"""(?:{_CMD_PLAIN}|"(?:{_CMD_PLAIN}|[ ])*")+"""
 _CMD_SIMPLE = re.compile(rf"(?!.*\\\")[ ]*{_CMD_WORD}(?:[ ]+{_CMD_WORD})*[ ]*")
-r"""Matches a line of plain words. It does not match an escaped quote (``\"``), which programs treat as part of a
-word."""
+r"""Matches a line of plain words without an escaped quote (``\"``), which programs treat as part of a word."""
 _CMD_GLUE = re.compile("[/.:+@]")
 _CMD_SHELLS = frozenset(["cmd", "powershell", "pwsh", "wsl", "bash", "sh"])
 _CMD_ENDING = re.compile(r"\.(?:com|exe|bat|cmd|ps1|vbs|js|wsf|msc)$")
 
 
 def parse_simple_command(line: str) -> Words | None:
-    """Return the unquoted words of a line that is one simple command. Return None for all other lines."""
+    """Return the unquoted words of a line that is one simple command, or None for other lines."""
     if IS_WINDOWS and not _CMD_SIMPLE.fullmatch(line):
         return None
     if IS_WINDOWS:
@@ -82,7 +81,8 @@ def parse_simple_command(line: str) -> Words | None:
 
 
 def iter_possible_commands(line: str) -> Iterator[Words]:
-    """Yield the commands that the line may run, without their directory and words such as ``sudo`` before them."""
+    """Yield the commands that the line may run, without their directory and without words such as ``sudo`` before
+    them."""
     for program, *rest in _iter_commands(line):
         for name in _iter_names(program):
             yield _fold((name, *rest))
@@ -120,7 +120,7 @@ def _iter_names(program: str) -> Iterator[str]:
 
 
 def _fold(command: Words) -> Words:
-    """On Windows, return the command in lower case, and its program without extension."""
+    """On Windows, return the command in lower case and without the program's extension."""
     if not IS_WINDOWS:
         return command
     name, *rest = (word.lower() for word in command)
@@ -156,7 +156,7 @@ def _precedes_command(word: str) -> bool:
 
 
 def rule_covers_command(rule: Words, command: Words) -> bool:
-    """Return whether ``command`` begins with the words of the rule.
+    """Return whether ``command`` begins with the rule's words.
 
     The command may have more words, but options (``-x``) among them only if the rule ends in ``*``: ``git log`` covers
     ``git log src``, but not ``git log --output=f``.
@@ -168,7 +168,7 @@ def rule_covers_command(rule: Words, command: Words) -> bool:
 
 
 def may_match_command(rule: Words, command: Words) -> bool:
-    """Return whether ``command`` runs the program of the rule and contains the rule's remaining words in order.
+    """Return whether ``command`` runs the rule's program and contains the rule's other words in order.
 
     For example, ``git -C d push`` may be ``git push``.
     """

@@ -10,7 +10,7 @@ from adapter.tools.operations.outcome import Outcome
 Section: TypeAlias = Literal[
     "imports", "mods", "consts", "types", "traits", "impls", "classes", "fns", "macros", "tests", "fields"
 ]
-"""The section of an outline to which an item belongs. ``fields`` occurs only within items."""
+"""The section of an outline that an item belongs to. ``fields`` occurs only within items."""
 SymbolContext: TypeAlias = Literal["any", "files", "classes", "functions", "variables"]
 """Kinds of names that a symbol search finds.
 
@@ -31,12 +31,11 @@ class FindSymbols:
     """Find files, types, functions and other symbols whose name matches ``pattern``."""
 
     pattern: str
-    """Words that must all occur in the name, or the capitals of its words (``FiCh`` for ``FileChange``)."""
+    """Words that must all occur in the name, or the initials of its words (``FiCh`` for ``FileChange``)."""
     scope: SymbolScope = "project"
     """The project; the module around ``path`` (the nearest directory with a file such as ``pyproject.toml`` or
     ``package.json``); the directory or file ``path``; or, for ``custom``, the files that match one of the
-    comma-separated globs in ``path``.
-    """
+    comma-separated globs in ``path``."""
     path: str = "."
     file_type: str | None = None
     """A language's name or a file name extension."""
@@ -51,7 +50,7 @@ class FindSymbols:
 
 @dataclass(frozen=True, slots=True)
 class OutlineName:
-    """A name declared by an item. ``line`` and ``column`` are 1-based, and columns count characters."""
+    """A name that an item declares. ``line`` and ``column`` are 1-based; columns count characters."""
 
     text: str
     line: int
@@ -81,15 +80,14 @@ class FileOutline(Outcome):
     imports: tuple[str, ...] = ()
     """Full paths of the imports. `adapter.outline.formatter` merges common prefixes."""
     separator: str = ""
-    """Separator between the components of an import path; "" if the language has none."""
+    """Separator between the parts of an import path; "" if the language has none."""
     module_doc: tuple[int, int] | None = None
-    """First and last line of the comment that describes the whole file."""
+    """First and last line of the comment about the whole file."""
 
 
 @dataclass(frozen=True, slots=True)
 class SymbolMatch:
-    """A name that matches the pattern. ``line`` and ``column`` are 1-based; a match of a file's name has line 1 and
-    column 1."""
+    """A name that matches the pattern. ``line`` and ``column`` are 1-based; both are 1 for a file's name."""
 
     path: str
     line: int
@@ -108,6 +106,6 @@ class SymbolMatches(Outcome):
     matches: tuple[SymbolMatch, ...]
     """The best matches, best first, up to the limit."""
     total: int
-    """The number of matches, including those beyond the limit."""
+    """Number of matches, including those beyond the limit."""
     files: tuple[tuple[str, int], ...] = ()
     """Path and number of matches for each file with a match."""
