@@ -1,6 +1,6 @@
-"""Derive the layout of a format's calls from the output of its encoder.
+"""Derive the layout of a format's calls from its encoder's output.
 
-A layout consists of the text around a call's name and arguments. The arguments are JSON or key-value pairs.
+A layout is the text around a call's name and arguments, which are JSON or key-value pairs.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ class JsonCallLayout:
     middle: str
     tail: str
     between: str | None
-    """The text between two calls; None if the format does not allow several calls."""
+    """The text between two calls; None if the format does not allow several."""
     colon: str = ": "
     """The text between a key and its value in JSON."""
     comma: str = ", "
-    """The text between two members in JSON."""
+    """The text between two key-value pairs in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyValueCallLayout:
-    """The strings around the parts of a call with key-value arguments. A call with two arguments is::
+    """The text around the parts of a call with key-value arguments. A call with two arguments is::
 
         {head}NAME{first}KEY{opening}VALUE{following}KEY{opening}VALUE{last}
 
@@ -47,19 +47,19 @@ class KeyValueCallLayout:
     following: str
     last: str
     none: str
-    """The text after the name in a call without arguments."""
+    """The text after the name if a call has no arguments."""
     openings: Mapping[str, str]
-    """The text between a key and its value, by the value's JSON type. Strings are written verbatim. All other values
-    are written as JSON, with ``colon`` and ``comma``."""
+    """The text between a key and its value, by the value's JSON type. Strings are written verbatim, other values as
+    JSON with ``colon`` and ``comma``."""
     markers: tuple[str, ...]
     """Literals that no value may contain; each begins with ``<``."""
     between: str | None
-    """The text between two calls; None if the format does not allow several calls."""
+    """The text between two calls; None if the format does not allow several."""
     colon: str
     comma: str
 
     def can_represent(self, text: str) -> bool:
-        """Return whether ``text``, written as a value, would be parsed as the same text."""
+        """Return whether ``text``, written as a value, is parsed back unchanged."""
         lowered = text.lower()
         return text == text.strip() != "" and not any(marker in lowered for marker in self.markers)
 
@@ -74,8 +74,8 @@ def find_call_prefix(format: str) -> str | None:
 
 @lru_cache
 def find_json_call_layout(format: str) -> JsonCallLayout:
-    """Return the layout of a format with JSON arguments. For other formats, return the layout of Hermes, which the
-    parser accepts in every format."""
+    """Return the layout of a format with JSON arguments. For other formats, return Hermes' layout, which the parser
+    always accepts."""
     layout = _find_json_layout(format) or _find_json_layout("hermes")
     assert layout is not None
     return layout
@@ -94,7 +94,7 @@ def _find_json_layout(format: str) -> JsonCallLayout | None:
 
 
 def _find_text_between_calls(one: str, two: str) -> str | None:
-    """Return the text between the two copies of ``one`` in ``two``, or None if ``two`` has any other form."""
+    """Return the text between the two copies of ``one`` in ``two``, or None if ``two`` has another form."""
     if two.startswith(one) and two.endswith(one) and len(two) >= 2 * len(one):
         return two[len(one) : len(two) - len(one)]
     return None
@@ -110,7 +110,7 @@ _SPECIAL_TEXT = "a \"b\" 'c' \\d & <e> f\n\n{g: [h]}"
 
 @lru_cache
 def find_key_value_call_layout(format: str) -> KeyValueCallLayout | None:
-    """Return the layout of a format with key-value arguments and verbatim strings, or None for any other format."""
+    """Return the layout of a format with key-value arguments and verbatim strings, or None for other formats."""
     encode = get_format(format).encode_calls
 
     def encode_arguments(arguments: JsonObject) -> str:

@@ -1,9 +1,9 @@
 """Modes of constrained decoding, shared by `run`, `serve` and `wrap`.
 
-==================== ======================================================================= ``off`` Unconstrained; the
-output is parsed and, if unambiguous, repaired. ``arguments`` The model can write any text; once it begins a call, the
-call must be valid. ``prefer`` The model writes a valid call or a reply. ``required`` The model writes a valid call.
-==================== =======================================================================
+- ``off``: unconstrained; the output is parsed and, if unambiguous, repaired.
+- ``arguments``: the model can write any text; once it begins a call, the call must be valid.
+- ``prefer``: the model writes a valid call or a reply.
+- ``required``: the model writes a valid call.
 
 A request's ``tool_choice`` takes precedence: ``"none"`` always, ``"required"`` in every mode except ``off``.
 """
@@ -20,7 +20,7 @@ CONSTRAINTS: tuple[Constraint, ...] = get_args(Constraint)
 
 
 def parse_constraint_mode(name: str | None) -> Constraint | None:
-    """Return the mode ``name``, or None for None (automatic). Raises UsageError for an unknown name."""
+    """Return the mode ``name``, or None (automatic) for None. Raises UsageError for an unknown name."""
     for constraint in CONSTRAINTS:
         if name == constraint:
             return constraint
@@ -30,7 +30,7 @@ def parse_constraint_mode(name: str | None) -> Constraint | None:
 
 
 GUIDE_MODES = ("auto", "on", "off")
-"""Modes of guided tool choice. ``auto`` guides only models that the server reports as small
+"""Modes of guided tool choice. ``auto`` applies only to models that the server reports as small
 (`adapter.prompting.intent.guided_choice`)."""
 
 

@@ -6,13 +6,13 @@
     {"name": "read_file", "arguments": {"path": "src/main.rs"}}
     </tool_call>
 
-If the model's own format writes arguments as JSON or key-value pairs, the call is in that format (see
+The call is in the model's own format if that writes arguments as JSON or key-value pairs (see
 `adapter.grammars.call_layout`). `build_json_schema` does the same for servers that accept a JSON Schema
 (``response_format``, Ollama's ``format``). Such a call has no markers, and its arguments are under ``parameters``:
 Ollama sorts the keys, and a model must choose the name before the arguments.
 
 Spacing is fixed, as in ``json.dumps``, because small models ramble when any whitespace is allowed. The length of
-strings is limited: when a constrained 135M model failed to produce a valid call, the cause was always an endless
+strings is limited, because whenever a constrained 135M model failed to produce a valid call, the cause was an endless
 string.
 """
 
@@ -44,9 +44,9 @@ from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 
 MAX_STRING = 1500
-"""Maximum string length, in characters. SmolLM2 needs about 512 tokens for it, a common limit for a call."""
+"""Maximum string length, in characters. SmolLM2 needs about 512 tokens for this, a common limit for a call."""
 MAX_GRAMMAR = 300_000
-"""Maximum length of a grammar, in characters. llama.cpp parses a grammar of this length in a fraction of a second."""
+"""Maximum length of a grammar, in characters. llama.cpp parses that in a fraction of a second."""
 MAX_CALLS = 8
 """Maximum number of calls in an answer. Without a limit, small models often continue a list of calls indefinitely."""
 
@@ -62,12 +62,12 @@ def build_gbnf(
     several: bool = False,
     allow_bare: bool = False,
 ) -> str:
-    """Build a grammar that admits one call to one of the tools, with arguments valid for its schema.
+    """Build a grammar that admits one call to one of the tools, with arguments that match its schema.
 
     Args:
-        format: The call's format; replaced by Hermes if its arguments are neither JSON nor key-value pairs.
-        max_string: Maximum characters per string; unbounded if None or more than `LONGEST_REPETITION`.
-        max_text: The same limit for the parameters in `schema_to_ir.LONG_TEXTS`, whose text is useless if truncated.
+        format: The call's format; replaced with Hermes if its arguments are neither JSON nor key-value pairs.
+        max_string: Maximum characters per string; unlimited if None or more than `LONGEST_REPETITION`.
+        max_text: The same for the parameters in `schema_to_ir.LONG_TEXTS`, whose text is useless if truncated.
         reply: A tool to which the grammar also admits a single call; all calls are then written as JSON.
         several: Whether to admit up to `MAX_CALLS` calls. With ``reply``, the start of a reply may follow them, because
             models continue with text after their calls.
@@ -77,7 +77,7 @@ def build_gbnf(
     """
     options = LoweringOptions(choices or {}, max_string, max_text)
     layouts: list[JsonCallLayout | KeyValueCallLayout] = [find_json_call_layout(format)]
-    # A reply is streamed while it is generated, which `ReplyParser` supports only for JSON.
+    # `ReplyParser` can stream a reply only if it is JSON.
     if reply is None and (key_value_layout := find_key_value_call_layout(format)):
         layouts.insert(0, key_value_layout)
     for options_tried, layout in product((options, replace(options, max_depth=2)), layouts):
@@ -178,7 +178,7 @@ def build_code_fence_grammar(texts: Iterable[str]) -> str:
 
 
 def _find_satisfiable_shapes(tools: ToolSet, options: LoweringOptions) -> dict[str, ir.Shape]:
-    """Return the argument shapes of all tools that can be called, by tool name."""
+    """Return the argument shapes of the tools that can be called, by tool name."""
     shapes = {name: SchemaLowering(name, tool.parameters, options).lower() for name, tool in tools.items()}
     return {name: shape for name, shape in shapes.items() if ir.is_satisfiable(shape)}
 

@@ -19,13 +19,13 @@ from adapter.grammars.number_ranges import MAX_NUMBER, build_decimal_range, buil
 from adapter.grammars.regex_to_gbnf import build_string_rule
 
 LONGEST_REPETITION = 1999
-"""Largest upper bound of a repetition. llama.cpp rejects a larger one, as in ``x{0,2000}``, or ignores it."""
+"""Largest upper bound of a repetition. llama.cpp rejects or ignores a larger one, as in ``x{0,2000}``."""
 MAX_ORDERED = 4
-"""Maximum number of required properties that may be in any order. Each additional one doubles the number of rules."""
+"""Maximum number of required properties that may be in any order. Each further one doubles the number of rules."""
 
 ESCAPE = r'"\\" ["\\nrt]'
 
-# Rules in every grammar. They admit only the JSON escapes that prose and code need: models that write \b, \f or \uXXXX
+# Rules in every grammar. They admit only JSON escapes that prose and code need. Models that write \b, \f or \uXXXX
 # usually mean a regular expression, which JSON decoding would silently change.
 _SHARED = {
     "char": rf'[^"\\\x00-\x1F\x7F] | {ESCAPE}',
@@ -46,7 +46,7 @@ _NUMBERS = {(True, None): "integer", (True, 0): "natural", (False, None): "numbe
 
 
 class GrammarBuilder:
-    """Builds the rules of one grammar, each under a unique name."""
+    """Builds one grammar's rules, each under a unique name."""
 
     def __init__(self, layout: JsonCallLayout) -> None:
         self._start(layout.colon, layout.comma)
@@ -64,7 +64,7 @@ class GrammarBuilder:
         return f"{format_gbnf_literal(format_gbnf_json_literal(name)[1:-1] + self._middle)} {arguments}"
 
     def build_bare_call(self, name: str, shape: ir.Shape) -> str:
-        """Return the rule for a JSON call without markers, with any spacing, from the name to the arguments."""
+        """Return the rule for a JSON call without markers, in any spacing, from the name to the arguments."""
         arguments = self.build_expression(shape, f"{name}-arguments")
         quoted = format_gbnf_literal(format_gbnf_json_literal(name))
         return rf'{quoted} spaces "," spaces "\"arguments\"" spaces ":" spaces {arguments}'
@@ -80,7 +80,8 @@ class GrammarBuilder:
         return name
 
     def build_expression(self, shape: ir.Shape, hint: str) -> str:
-        """Return an expression for values of this shape, which is a rule's name. ``hint`` is a name for a new rule."""
+        """Return an expression for values of this shape: the name of a rule. ``hint`` suggests a name for a new
+        rule."""
         match shape:
             case ir.EnumShape(values):
                 return self.add(hint, join_alternatives(self._build_literal(value) for value in values))
@@ -145,21 +146,21 @@ class GrammarBuilder:
         return in_order if required_count or not pairs else f"({in_order})?"
 
     def _build_ordered_pairs(self, pairs: list[str], required_count: int, comma: str, hint: str) -> str:
-        """Return a rule for the required pairs followed by any of the optional pairs. It matches at least one pair."""
+        """Return a rule for the required pairs and then any of the optional ones. It matches at least one pair."""
         optional = [f"({comma} {pair})?" for pair in pairs[required_count:]]
         if 1 < required_count <= MAX_ORDERED:
             return " ".join([self._build_unordered_pairs(pairs[:required_count], comma, hint), *optional])
         if required_count or not pairs:
             return " ".join([f" {comma} ".join(pairs[:required_count]), *optional])
-        # Without required properties, any optional one can be the first, and has no comma before it. The pairs after
-        # the first have a separate rule, because the grammar would otherwise grow quadratically.
+        # Any optional property can be the first, without a comma before it. The pairs after the first have a separate
+        # rule, because the grammar would otherwise grow quadratically.
         following_rules = [""]
         for index, item in reversed(list(enumerate(optional))):
             following_rules.insert(0, self.add(f"{hint}-from-{index}", f"{item} {following_rules[0]}".strip()))
         return join_alternatives(f"{pair} {following_rules[index + 1]}".strip() for index, pair in enumerate(pairs))
 
     def _build_unordered_pairs(self, pairs: list[str], comma: str, hint: str) -> str:
-        """Return a rule for all ``pairs`` in any order. It uses a rule for each set of pairs that may still follow."""
+        """Return a rule for all ``pairs`` in any order, with one rule for each set of pairs that may still follow."""
         rule_names = [self.add(f"{hint}-needed-{number}", pair) for number, pair in enumerate(pairs, 1)]
         rules_for_rest: dict[frozenset[int], str] = {frozenset(): ""}
         for count in range(1, len(rule_names) + 1):
@@ -184,7 +185,7 @@ def join_alternatives(expressions: Iterable[str]) -> str:
 
 
 def format_gbnf_json_literal(value: Json) -> str:
-    """Return ``value`` as JSON. Lone surrogates stay escaped, so that the text can be encoded as UTF-8."""
+    """Return ``value`` as JSON. Lone surrogates stay escaped, because UTF-8 cannot encode them."""
     text = dump_json(value)
     return re.sub(r"[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
 

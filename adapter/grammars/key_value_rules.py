@@ -10,7 +10,7 @@
     </function>
     </tool_call>
 
-A value cannot contain its own end, so the rules for text exclude every marker of the format.
+A value cannot contain its own end, so the rules for text exclude all markers of the format.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ class UnrepresentableValue(Exception):
 
 
 _CONTROL = r"\x00-\x08\x0B-\x1F\x7F"
-"""The control characters that text never contains: all except tab and line feed."""
+"""Control characters that text never contains: all but tab and line feed."""
 _ESCAPED = r'"\\\x00-\x1F\x7F'
 """Characters that must be escaped in a JSON string."""
 _PLAIN_NAME = re.compile(r"[\w.:/-]{1,200}")
 SHORT = 200
-"""Strings whose maximum length is below this exclude ``<``, so that each repetition matches one character."""
+"""Maximum length below which strings exclude ``<``, so that each repetition matches one character."""
 
 
 class KeyValueGrammarBuilder(GrammarBuilder):
-    """Builds a grammar's rules for calls with key-value arguments. Values contain no marker, even inside JSON."""
+    """Builds rules for calls with key-value arguments. Values contain no marker, even inside JSON."""
 
     def __init__(self, layout: KeyValueCallLayout) -> None:
         self._layout, self.tail = layout, ""
@@ -79,14 +79,14 @@ class KeyValueGrammarBuilder(GrammarBuilder):
         return self.add(hint, f"{format_gbnf_literal(property.name)} ({join_alternatives(values)})")
 
     def _list_values(self, shape: ir.Shape, hint: str) -> Iterator[tuple[str, str]]:
-        """Yield each way to write a value of this shape: the text before the value, and the value's rule."""
+        """Yield each way to write a value of this shape, as the text before the value and the value's rule."""
         openings = self._layout.openings
         match shape:
             case ir.UnionShape(shapes):
                 has_text = any(isinstance(item, ir.StringShape) for item in shapes)
                 for number, item in enumerate(shapes, 1):
                     kind = _TYPES.get(type(item), "null")
-                    # If text is allowed, everything except null is parsed as text, unless the tag states the type.
+                    # Where text is allowed, all values but null are parsed as text, unless the tag states the type.
                     if not (has_text and kind != "null" and openings[kind] == openings["string"]):
                         yield from self._list_values(item, f"{hint}-{number}")
             case ir.EnumShape(values):
@@ -132,7 +132,7 @@ _TYPES: Mapping[type, str] = {
 
 def _build_text_without_markers(markers: Iterable[str], excluded: str, escape: str = "") -> str:
     """Build a rule for one step of text without markers: a character that is neither ``<`` nor in ``excluded``, or
-    ``<`` and a few characters that do not begin a marker. After ``<``, the rule also accepts ``escape``."""
+    ``<`` and a few characters that begin no marker. After ``<``, the rule also accepts ``escape``."""
 
     def build_continuation(remainders: list[str]) -> str:
         """Build the rule for the text after a marker's prefix. Each of ``remainders`` would complete a marker."""
@@ -149,7 +149,7 @@ def _build_text_without_markers(markers: Iterable[str], excluded: str, escape: s
 
 
 def _list_cases(char: str) -> str:
-    """Return the lower and upper case of a character, escaped for a GBNF character class."""
+    """Return a character's lower and upper case, escaped for a GBNF character class."""
     return "".join(
         item if item.isalnum() or not item.isascii() else f"\\x{ord(item):02X}"
         for item in dict.fromkeys((char, char.upper()))

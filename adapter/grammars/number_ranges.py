@@ -44,7 +44,7 @@ def build_decimal_range(lowest: Decimal, highest: Decimal) -> str:
 
 def build_open_range(lowest: Decimal | None, highest: Decimal | None) -> list[str]:
     """Return rules for large numbers with an exponent: positive ones without an upper bound, negative ones without a
-    lower bound. They are omitted if the other bound could exclude some of them."""
+    lower bound. They are left out if the other bound could exclude some of them."""
     rules = [LARGE] if highest is None and (lowest is None or lowest <= 10) else []
     return rules + ([f'"-" {LARGE}'] if lowest is None and (highest is None or highest >= -10) else [])
 
@@ -64,7 +64,7 @@ def _build_natural_range(lowest: int, highest: int) -> str:
 
 
 def _build_equal_length_range(lowest: str, highest: str) -> str:
-    """Return a rule for the range between two numbers with equally many digits."""
+    """Return a rule for the range between two numbers with the same number of digits."""
     if not lowest.strip("0") and not highest.strip("9"):
         return f"[0-9]{{{len(lowest)}}}"
     if lowest == highest:
@@ -100,7 +100,7 @@ def _split_places(number: Decimal) -> tuple[int, str]:
 
 
 def _build_fraction_range(lowest: str, highest: str) -> str:
-    """Return a rule for the decimal places between two fractions, which have equally many places."""
+    """Return a rule for the decimal places between two fractions with the same number of places."""
     if lowest[0] == highest[0]:
         return f'"{lowest[0]}"{_build_fraction_rest(lowest[1:], highest[1:])}'
     return _split_by_first_digit(lowest, highest, _build_fraction_rest, f" [0-9]{{0,{len(lowest) - 1}}}")
@@ -115,7 +115,7 @@ def _build_fraction_rest(lowest: str, highest: str) -> str:
 
 
 def _split_by_first_digit(lowest: str, highest: str, rest_of: Callable[[str, str], str], any_rest: str) -> str:
-    """Return a rule for a range of digits, with alternatives for the lowest first digit, the highest, and all in
+    """Return a rule for a range of digits, with alternatives for the lowest first digit, the highest, and those
     between. ``rest_of`` builds the rule for the other digits from their bounds; ``any_rest`` allows any."""
     first, last, rest, parts = int(lowest[0]), int(highest[0]), len(lowest) - 1, []
     if lowest[1:].strip("0"):

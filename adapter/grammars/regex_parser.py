@@ -1,6 +1,6 @@
-r"""Parse the subset of regular expressions supported in a schema's ``pattern``, with Python's own parser.
+r"""Parse the regular expressions that a schema's ``pattern`` may use here, with Python's own parser.
 
-The subset covers characters, classes, groups, ``|``, repetitions, and anchors at both ends. Look-around, references,
+These consist of characters, classes, groups, ``|``, repetitions, and anchors at both ends. Look-around, references,
 ``\b``, ``\p{...}`` and flags are not supported. Where ECMAScript and Python differ (``\w``, ``\d``, ``\s``), the tree
 contains only the characters that match in both languages.
 """
@@ -18,7 +18,7 @@ MOST_TIMES = 1999
 """Maximum repetition bound. llama.cpp treats a larger bound as unbounded."""
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
-"""Code point ranges (first, last), sorted, neither overlapping nor adjacent."""
+"""Code point ranges (first, last), sorted and separate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class CharSet:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A repeated node. ``most`` is None if the number of repetitions is unbounded."""
+    """A repeated node. ``most`` is None if the number of repetitions is unlimited."""
 
     item: Node
     fewest: int
@@ -54,7 +54,7 @@ Node: TypeAlias = CharSet | Repeat | Concat | Alternation | Anchor
 
 
 class UnsupportedPattern(Exception):
-    """Raised for a pattern outside the supported subset."""
+    """Raised for a pattern that is not supported here."""
 
 
 def parse_regex(pattern: str) -> Node:
@@ -93,7 +93,7 @@ def subtract_ranges(ranges: Ranges, excluded: Ranges) -> Ranges:
     return merge_ranges(set(kept))
 
 
-# All characters except surrogates and control characters (but including tab and line breaks).
+# All characters except surrogates and control characters, but including tab and line breaks.
 ANY: Ranges = ((9, 10), (13, 13), (0x20, 0x7E), (0xA0, 0xD7FF), (0xE000, 0x10FFFF))
 ASCII: Ranges = ((9, 10), (13, 13), (0x20, 0x7E))
 DIGITS: Ranges = ((0x30, 0x39),)
@@ -125,7 +125,7 @@ ALL_MEANINGS: dict[Any, Ranges] = {
 _NAMED_GROUP = re.compile(r"(?<!\\)\(\?<(?=[A-Za-z_])")
 """ECMAScript's spelling of a named group."""
 _AMBIGUOUS = re.compile(r"(?<!\\)\{,\d*\}|\\[Na]|\(\?#|\[(?:\\.|[^\]\\])*?(?:\[|--|&&|~~|\|\|)")
-"""Matches syntax whose meaning differs in ECMAScript, or may change in Python: repetitions without a minimum, named
+"""Matches syntax that means something else in ECMAScript, or may change in Python: repetitions without a minimum, named
 characters, comments, and operators in classes."""
 
 
@@ -159,7 +159,7 @@ _ANCHORS = {codes.AT_BEGINNING: "^", codes.AT_END: "$"}
 
 
 def convert_class(items: Any) -> Ranges:
-    """Return the characters of a class. ``items`` is the output of `re`'s parser for the class."""
+    """Return the characters of a class. ``items`` is the output of `re`'s parser for it."""
     is_negated = items[0][0] in (codes.NEGATE, codes.NOT_LITERAL)
     ranges: list[tuple[int, int]] = []
     for code, value in items:

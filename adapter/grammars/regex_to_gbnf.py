@@ -26,11 +26,11 @@ from adapter.grammars.regex_parser import (
 def build_string_rule(
     pattern: str, shortest: int = 0, longest: int | None = None, *, is_bare: bool = False
 ) -> str | None:
-    """Return a GBNF expression for the content of a JSON string that matches the pattern.
+    """Return a GBNF expression for the content of a JSON string that matches the pattern, or None if this is not
+    possible.
 
-    ``shortest`` and ``longest`` limit the length in characters. If ``is_bare`` is true, the value is verbatim text
-    between tags instead of a JSON string. It then excludes ``<`` and line breaks, which a parser could confuse with
-    parts of the tags. Return None if the pattern is not supported, or if a grammar cannot express any match.
+    ``shortest`` and ``longest`` limit the length in characters. ``is_bare``: whether the value is verbatim text between
+    tags instead of a JSON string. It then excludes ``<`` and line breaks, which a parser could take for part of a tag.
     """
     try:
         node = _resolve_anchors(parse_regex(pattern))
@@ -49,7 +49,7 @@ def build_string_rule(
 
 
 def _resolve_anchors(node: Node) -> Node:
-    """Convert a pattern to one for the whole string: at each end without an anchor, allow any text."""
+    """Convert a pattern to one for the whole string: allow any text at an end without an anchor."""
     if isinstance(node, Alternation):
         return Alternation(tuple(map(_add_free_text, node.choices)))
     return _add_free_text(node)
@@ -69,7 +69,7 @@ def _add_free_text(node: Node) -> Node:
 
 
 def _measure_lengths(node: Node) -> tuple[int, int | None]:
-    """Return the lengths of the shortest and the longest match. None means that the longest match is unbounded."""
+    """Return the lengths of the shortest and the longest match; None for the longest means unlimited."""
     match node:
         case CharSet():
             return 1, 1
@@ -92,7 +92,7 @@ def _sum(numbers: Sequence[int | None]) -> int | None:
 
 
 def _limit_length(node: Node, longest: int) -> Node:
-    """Limit a match to ``longest`` characters, by capping all repetitions at the same, largest possible maximum."""
+    """Limit a match to ``longest`` characters by capping all repetitions at the same, largest possible maximum."""
     times, too_many = 0, longest + 1
     if (_measure_lengths(_cap_repetitions(node, times))[1] or 0) > longest:
         raise UnsupportedPattern

@@ -1,6 +1,6 @@
-"""A ``reply`` tool for models that are constrained to write calls. Its argument becomes the text of the answer.
+"""A ``reply`` tool for models that are constrained to calls. Its argument becomes the text of the answer.
 
-If small models can choose freely between a call and text, they answer in text far too often. Of the 18 scenarios in
+Small models that can choose freely between a call and text write text far too often. Of the 18 scenarios in
 `canitoolcall probe`, SmolLM2-135M passed 6 with a free choice and 12 with this tool; Qwen2.5-Coder-0.5B passed 8 and
 16.
 """
@@ -48,11 +48,10 @@ def add_reply_tool(tools: ToolSet) -> tuple[ToolSet, Tool]:
 
 
 class ReplyParser:
-    """A `Parser` for answers that are constrained to calls to ``tools`` and ``reply``. Calls to ``reply`` become
-    text.
+    """A `Parser` for answers that are constrained to calls to ``tools`` and ``reply``. Calls to ``reply`` become text.
 
-    Replies are always streamed; ``stream_arguments`` only applies to calls to ``tools``. A reply that follows other
-    calls only marks their end, and its text is dropped.
+    Replies are always streamed; ``stream_arguments`` applies only to calls to ``tools``. A reply after other calls only
+    marks their end, and its text is dropped.
     """
 
     def __init__(
@@ -65,11 +64,11 @@ class ReplyParser:
         format: Format | None = None,
     ) -> None:
         all_tools = ToolSet([*tools.values(), reply])
-        # A call that the server enforces may have no markers.
+        # The server may enforce a call without markers.
         self._parser = Parser(format, all_tools, turn=turn, policy=APPROVED, stream_arguments=True)
         self._reply = reply.name
         self._stream_arguments = stream_arguments
-        self._id = ""  # the call id of the reply that is being written
+        self._id = ""  # the call id of the current reply
         self._is_in_text = False
         self._emitted_text = ""
         self._has_called = False
@@ -118,7 +117,7 @@ class ReplyParser:
         return new_text
 
     def _translate_incomplete(self, incomplete: InvalidToolCall) -> Event:
-        """Return the remaining text of a truncated reply as an event. Return any other invalid call unchanged."""
+        """Return the rest of a truncated reply as an event. Any other invalid call is returned unchanged."""
         text_start = _BEGIN.search(incomplete.raw)
         body = _PIECE.match(incomplete.raw, text_start.end()) if text_start else None
         if f'"{self._reply}"' not in incomplete.raw or body is None:

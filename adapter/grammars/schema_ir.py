@@ -1,6 +1,6 @@
 """Intermediate representation of JSON Schema for constrained decoding.
 
-`adapter.grammars.schema_to_ir` converts a schema to the shapes in this module; `adapter.grammars.gbnf` writes them
+`adapter.grammars.schema_to_ir` converts a schema to the shapes in this module, and `adapter.grammars.gbnf` writes them
 as a grammar.
 """
 
@@ -16,8 +16,8 @@ from adapter.core.events import Json
 Choices: TypeAlias = Mapping[tuple[str, str] | str, Sequence[str]]
 """Allowed values of string parameters, by ``(tool, parameter)`` or by parameter alone.
 
-They apply at any depth (``old_text`` inside a list of patches) and to the items of a list of strings. If the list of
-allowed values is empty, an optional parameter is omitted, and a tool that requires the parameter cannot be called.
+They apply at any depth (``old_text`` in a list of patches) and to the items of a list of strings. If a parameter has no
+allowed values, it is omitted or, if it is required, its tool cannot be called.
 """
 MAX_ITEMS = 16
 """Maximum number of items in a list. Without a limit, small models rarely end a list."""
@@ -83,7 +83,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class ObjectShape:
-    """An object with exactly these properties, required properties first."""
+    """An object with exactly these properties, required ones first."""
 
     properties: tuple[Property, ...]
 
@@ -112,7 +112,7 @@ Shape: TypeAlias = (
 
 
 def is_satisfiable(shape: Shape) -> bool:
-    """Return whether any value has this shape. If `Choices` exclude every value, none has it."""
+    """Return whether any value has this shape. `Choices` may exclude every value."""
     match shape:
         case EnumShape(values):
             return bool(values)

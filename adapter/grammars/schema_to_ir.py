@@ -1,14 +1,14 @@
 """Lower JSON Schema to the shapes of `adapter.grammars.schema_ir`.
 
 Servers support different subsets of JSON Schema: llama.cpp's converter and Ollama lack ``$ref`` or type lists, and fail
-on unknown keywords. A schema is therefore first lowered to a few shapes, which `adapter.grammars.gbnf` writes as GBNF
-or as plain JSON Schema.
+on unknown keywords. A schema is therefore lowered to a few shapes, which `adapter.grammars.gbnf` writes as GBNF or as
+plain JSON Schema.
 
 Unsupported constraints (``multipleOf``, ``uniqueItems``, ``not``, ``if``, nesting beyond `MAX_DEPTH`, ...) are
 *widened*: the shape also allows values that violate them, because arguments are validated after decoding anyway.
 Recursive references are followed `MAX_VISITS` times and then omitted.
 
-*Choices* restrict a string parameter to given values; see `adapter.grammars.schema_ir.Choices`.
+*Choices* restrict a string parameter to certain values; see `adapter.grammars.schema_ir.Choices`.
 """
 
 from __future__ import annotations
@@ -36,28 +36,27 @@ LONG_TEXTS = frozenset(
         "query", "sql", "url",
     }
 )  # fmt: skip
-"""Names of parameters for long text. All others have a lower limit, because a small model that writes a very long text
-there will not stop."""
+"""Names of parameters for long text. Other parameters have a lower limit, because a small model that begins a very long
+text there will not stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoweringOptions:
-    """Limits on the strings and the depth of a lowered schema, and the allowed values of its parameters."""
+    """Limits on a lowered schema's strings and depth, and the allowed values of its parameters."""
 
     choices: ir.Choices = field(default_factory=dict)
     """Allowed values of string parameters."""
     max_string: int | None = None
-    """Maximum length of strings, in characters; None keeps the limit of the schema."""
+    """Maximum length of strings, in characters; None keeps the schema's limit."""
     max_text: int | None = None
-    """Maximum length of strings in the parameters named in `LONG_TEXTS`, in characters; None keeps the limit of the
-    schema."""
+    """Maximum length of strings in the parameters in `LONG_TEXTS`, in characters; None keeps the schema's limit."""
     max_depth: int = MAX_DEPTH
     """Maximum nesting depth."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaLowering:
-    """Lowers the schema of one tool. The schema can be any dict: its content and size never cause an exception."""
+    """Lowers one tool's schema. The schema can be any dict: neither content nor size causes an exception."""
 
     tool: str
     schema: JsonObject
@@ -146,7 +145,7 @@ class SchemaLowering:
     def _lower_object(self, schema: Mapping[str, Json], path: tuple[str, ...]) -> ir.Shape:
         declared = schema.get("properties")
         required = [name for name in _list(schema, "required") if isinstance(name, str)]
-        # Empty properties mean that no property is allowed, unless additionalProperties allows more.
+        # Empty properties allow no property, unless additionalProperties does.
         none_declared = isinstance(declared, Mapping) and not declared and not required
         additional = schema.get("additionalProperties", not none_declared)
         declared = declared if isinstance(declared, Mapping) else {}
