@@ -1,6 +1,6 @@
 """Extract an outline from source text by searching its syntax tree for declarations. Function bodies are not searched.
 
-In a file with syntax errors, the nodes that contain the errors are also searched.
+In a file with syntax errors, the nodes with the errors are also searched.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SPACE = re.compile(r"\s+")
 _TYPED_VALUE = re.compile(r"([^=(]*[\w\])]: [^=]*?) =(?!=) ")
 _LOOSE_END = re.compile(r"(?:[\s{:;=(,]|\bend\b)+$")
 _WRAPPED = re.compile(r"(?<=[(\[]) | (?=[)\]])|, ?(?=[)\]])")
-"""Matches spaces and commas that remain when a list from several lines is shown on one line."""
+"""Matches spaces and commas that are left over when a list from several lines is put on one line."""
 _BODY_FIELDS = ("body", "computed_value")
 
 
@@ -135,7 +135,7 @@ class _Extraction:
         return list(self._collect_declarations(root, 0))
 
     def _find_module_doc(self, root: Node) -> tuple[int, int] | None:
-        """Return the first and last line of the comment or string at the top that belongs to the whole file."""
+        """Return the first and last line of the comment or string at the top that describes the whole file."""
         comments: list[Node] = []
         for child in root.named_children:
             if child.type == "php_tag":
@@ -248,7 +248,7 @@ class _Extraction:
         return text if len(text) <= longest else text[:longest].rstrip() + "..."
 
     def _remove_dropped(self, node: Node, start: int, end: int) -> str:
-        """Return the source from ``start`` to ``end`` without comments and without the nodes that signatures omit."""
+        """Return the source from ``start`` to ``end`` without comments and the nodes that signatures omit."""
         pieces: list[bytes] = []
         for dropped in self._find_dropped_nodes(node, min(end, start + MAX_LOOKED_AT)):
             if dropped.start_byte >= start:
@@ -258,7 +258,7 @@ class _Extraction:
         return b"".join(pieces)[:MAX_LOOKED_AT].decode("utf-8", "replace")
 
     def _find_dropped_nodes(self, node: Node, end: int, depth: int = 0) -> Iterator[Node]:
-        """Yield, in order, the comments and omitted nodes that start before ``end``."""
+        """Yield, in order, the comments and omitted nodes that begin before ``end``."""
         for child in node.named_children:
             if child.start_byte >= end:
                 break
@@ -292,7 +292,7 @@ class _Extraction:
 
 
 def _to_member(item: OutlineItem) -> OutlineItem:
-    """Convert a constant in a class to a field, and drop the value of a field that has a type."""
+    """Convert a class's constant to a field, and drop the value of a field with a type."""
     if item.section not in ("consts", "fields"):
         return item
     typed = _TYPED_VALUE.match(item.text)

@@ -3,7 +3,6 @@
 ::
 
     module doc: [1-4]
-
     imports: [6-9]
       os, sys, collections.abc.{Callable, Iterator}
 
@@ -33,10 +32,10 @@ SECTIONS: tuple[Section, ...] = (
 RANGES_ONLY: frozenset[Section] = frozenset({"imports", "tests"})
 
 MAX_VALUES = 8
-"""Maximum number of fields shown for an item, and of constants shown with their values. All methods are shown."""
+"""Maximum number of an item's fields, and of constants with their values, that are shown. All methods are shown."""
 WIDTH = 120
 NEAR_LINES = 5
-"""Maximum distance, in lines, between fields, constants or names that share a line of output."""
+"""Maximum distance, in lines, between fields, constants or names that share an output line."""
 
 
 def format_outline(outline: FileOutline) -> str:
@@ -66,7 +65,8 @@ def _format_section(section: Section, items: Sequence[OutlineItem], outline: Fil
 
 
 def _format_items(items: Iterable[OutlineItem], indent: str) -> Iterator[str]:
-    """Format one item per line, with its members. Short fields, constants and names near each other share a line."""
+    """Format one item per line, with its members. Short fields, constants and names that are close together share a
+    line."""
     values = 0
     run: list[tuple[str, OutlineItem]] = []
     for item in items:
@@ -94,7 +94,7 @@ def _find_single_name(item: OutlineItem) -> str | None:
 
 
 def _format_run(run: Sequence[tuple[str, OutlineItem]], indent: str) -> Iterator[str]:
-    """Format as many items on each line as fit, followed by their line range."""
+    """Put as many items on each line as fit, followed by their line range."""
     separator = ", " if all(text == _find_single_name(item) for text, item in run) else "; "
     line: list[tuple[str, OutlineItem]] = []
     for text, item in run:
@@ -112,7 +112,7 @@ def _format_shared_line(line: Sequence[tuple[str, OutlineItem]], indent: str, se
 
 
 def _wrap_words(words: Sequence[str], indent: str) -> Iterator[str]:
-    """Join ``words`` with commas into lines of at most `WIDTH` characters. A longer word is on a line of its own."""
+    """Join ``words`` with commas into lines of at most `WIDTH` characters. A longer word has a line of its own."""
     line = ""
     for word in words:
         if line and len(indent) + len(line) + 2 + len(word) > WIDTH:

@@ -1,7 +1,7 @@
 """Expand import statements to single paths, and merge paths with a common prefix for display.
 
 ``std::{fs, io::{self, Read}}`` expands to ``std::fs``, ``std::io::self`` and ``std::io::Read``. Merging restores the
-braces for all statements of a file at once.
+braces for all of a file's statements at once.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 MAX_NESTING = 20
 """Maximum nesting of braces in an import statement."""
 MAX_COMPONENTS = 50
-"""Maximum number of components at which an import path is split."""
+"""Maximum number of components into which an import path is split."""
 
 
 def expand_import(path: str, separator: str) -> list[str]:
-    """Return all single paths that ``path`` includes. A part with unbalanced braces is returned unchanged."""
+    """Return all single paths in ``path``. A part with unbalanced braces is returned unchanged."""
     if not separator:
         return [path] if path else []
     return list(_expand(path, 0))
@@ -48,14 +48,14 @@ def _split(text: str) -> list[str]:
 
 
 class _Branch(dict[str, "_Branch"]):
-    """Path components by name. ``ends`` is true if an import path ends at this component."""
+    """Path components by name. ``ends``: whether an import path ends at this component."""
 
     ends = False
 
 
 def merge_imports(paths: Iterable[str], separator: str) -> list[str]:
-    """Return one entry for each first component, in order of appearance. If several paths share it, braces enclose
-    their remaining components."""
+    """Return one entry per first component, in order of appearance. If several paths share it, braces enclose the rest
+    of them."""
     root = _Branch()
     for path in paths:
         branch = root

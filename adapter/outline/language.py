@@ -1,4 +1,4 @@
-"""The definition of a language for outlines: its grammar, and the meaning of its syntax nodes."""
+"""A language's definition for outlines: its grammar, and the meaning of its syntax nodes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from adapter.tools.operations import Section
 
 @dataclass(frozen=True, slots=True)
 class NodeRule:
-    """A rule that assigns types of syntax nodes to a section. The first matching rule for a node type applies."""
+    """A rule that assigns types of syntax nodes to a section. For each node type, the first matching rule applies."""
 
     section: Section
     node_types: tuple[str, ...]
     when: re.Pattern[str] | None = None
     """Pattern that must occur in the node's text."""
     value: frozenset[str] = frozenset()
-    """Allowed node types of the assigned value. Empty if every type is allowed."""
+    """Allowed node types of the assigned value; empty for any."""
     declarator: str = ""
     """Required type of a C declarator."""
     members: bool = False
@@ -65,7 +65,7 @@ class Language:
     through: frozenset[str] = frozenset()
     """Nodes whose children are treated as children of the node's parent."""
     body: frozenset[str] = frozenset({"body"})
-    """Names of fields, or types of child nodes, at which a signature ends. These nodes contain the members."""
+    """Fields or types of child nodes at which a signature ends. These nodes contain the members."""
     attached: frozenset[str] = frozenset()
     """Nodes above a declaration that belong to it, such as attributes."""
     dropped: frozenset[str] = frozenset()
@@ -75,7 +75,7 @@ class Language:
     blanked: re.Pattern[bytes] | None = None
     """Macros and directives that the grammar cannot parse.
 
-    The matched group is replaced with spaces, or with a type if its name is ``type``.
+    The matched group is replaced with spaces, or with a type if the group's name is ``type``.
     """
     names: tuple[str, ...] = ("name", "declarator", "left", "pattern")
     aliases: tuple[str, ...] = ()

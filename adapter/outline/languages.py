@@ -1,4 +1,4 @@
-"""The languages that can be outlined: the tables in languages.toml, and the rules that a table cannot express."""
+"""The languages that can be outlined: the tables in languages.toml, and rules that a table cannot express."""
 
 from __future__ import annotations
 
@@ -93,10 +93,10 @@ _IS_FLOW = re.compile(r"^[\s/*]*@flow\b", re.MULTILINE)
 
 
 def find_language(path: str, text: str = "") -> Language | None:
-    """Return the language of a file by its extension, in any letter case, or None if the extension is unknown.
+    """Return a file's language by its extension, in any letter case, or None if the extension is unknown.
 
-    ``text`` is the file's text, which decides if an extension is ambiguous: ``.h`` may contain C++, and ``.js`` may
-    contain Flow types, which parse best as TSX.
+    ``text`` is the file's text, which decides if an extension is ambiguous: ``.h`` may contain C++, and ``.js`` Flow
+    types, which parse best as TSX.
     """
     _, dot, extension = path.rpartition("/")[2].rpartition(".")
     language = _BY_EXTENSION.get(extension.lower()) if dot else None

@@ -1,4 +1,4 @@
-"""Parse source text into a syntax tree, within a time limit. A file with syntax errors also has a syntax tree."""
+"""Parse source text into a syntax tree, within a time limit. Text with syntax errors also has a tree."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class MissingGrammar(ToolError):
 
 
 def get_parser(language: Language) -> Parser:
-    """Return the parser of a language. Raises MissingGrammar, which names the command that installs the grammar."""
+    """Return a language's parser. Raises MissingGrammar, which names the command that installs the grammar."""
     try:
         return _load_parser(language.grammar, language.loader)
     except ImportError as error:
@@ -57,7 +57,7 @@ def parse(source: bytes, language: Language, deadline: float) -> Tree:
 
 
 def _replace_macro(found: re.Match[bytes]) -> bytes:
-    """Replace the matched group with spaces or with a type. Line feeds and all other bytes are unchanged."""
+    """Replace the matched group with spaces or a type. Line feeds and all other bytes are unchanged."""
     start, end = (edge - found.start() for edge in found.span(found.lastindex or 0))
     spaces = re.sub(rb"[^\n]", b" ", found[0][start:end])
     replacement = b"int" + spaces[3:] if found.lastgroup == "type" else spaces
@@ -65,8 +65,10 @@ def _replace_macro(found: re.Match[bytes]) -> bytes:
 
 
 def find_first_syntax_error(text: str, language: Language, seconds: float) -> int | None:
-    """Return the 1-based line of the first syntax error, or None. Raises MissingGrammar, or ToolError if parsing takes
-    longer than ``seconds``."""
+    """Return the 1-based line of the first syntax error, or None.
+
+    Raises MissingGrammar, or ToolError if parsing takes longer than ``seconds``.
+    """
     root = parse(text.encode("utf-8", "replace"), language, time.monotonic() + seconds).root_node
     return find_first_error_line(root) if root.has_error else None
 

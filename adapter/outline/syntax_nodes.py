@@ -1,4 +1,4 @@
-"""Read the names, the assigned values and the end rows of syntax nodes."""
+"""Read syntax nodes' names, assigned values and end rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 40
 """Maximum nesting of declarations and declarators."""
 MAX_LOOKED_AT = 4_000
-"""Number of bytes at the start of a declaration that are searched. It is enough for a signature."""
+"""Number of bytes searched at the start of a declaration, enough for a signature."""
 _VALUE_HOLDERS = frozenset(
     {"variable_declarator", "assignment_statement", "assignment_expression", "expression_list", "assignment"}
 )
@@ -20,8 +20,8 @@ _NAME_ENDINGS = ("identifier", "constant", "name", "word")
 
 
 def find_name_nodes(node: Node, fields: Sequence[str]) -> list[Node]:
-    """Return the nodes of the names that a declaration introduces, such as both names in ``let a, b``. ``fields`` are
-    the grammar's fields for names."""
+    """Return the nodes of the names that a declaration introduces, such as both in ``let a, b``. ``fields`` are the
+    grammar's fields for names."""
     for name in fields:
         nodes = node.children_by_field_name(name)
         if nodes:
@@ -54,7 +54,7 @@ def _split_pattern(node: Node) -> list[Node]:
 
 
 def find_value(node: Node) -> Node | None:
-    """Return the node of the value that ``node``, or a declaration in it, assigns. Return None if there is no value."""
+    """Return the node of the value that ``node``, or a declaration in it, assigns, or None."""
     for _ in range(4):
         value_node = node.child_by_field_name("value") or node.child_by_field_name("right")
         if value_node is not None:
@@ -91,7 +91,7 @@ def is_docstring(node: Node) -> bool:
 
 
 def get_end_row(node: Node) -> int:
-    """Return the last row of ``node``. If the node ends with a line feed, this is the row before it."""
+    """Return the last row of ``node``. A line feed at its end does not begin another row."""
     row, column = node.end_point
     return row - 1 if column == 0 and row > node.start_point[0] else row
 
