@@ -1,4 +1,4 @@
-"""A way to make a model call tools. `adapter probe` compares such setups, and a profile stores the best one."""
+"""A setup with which a model calls tools. `adapter probe` compares setups, and a profile stores the best one."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from adapter.prompting.system_prompt import Style
 
 @dataclass(frozen=True, slots=True)
 class CallingSetup:
-    """A combination of format, prompt style and constraint that makes a model call tools.
+    """A combination of format, prompt style and constraint with which a model calls tools.
 
-    Fields without a description have the same meaning as in `adapter.protocols.translation_options.TranslationOptions`.
+    Fields without a description are the same as in `adapter.protocols.translation_options.TranslationOptions`.
     """
 
     format: str = "hermes"

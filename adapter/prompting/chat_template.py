@@ -1,9 +1,8 @@
 """Render a chat template like Hugging Face's ``apply_chat_template``, in a sandbox.
 
-A template is untrusted code, because it comes with a model. It runs in Jinja's sandbox and sees only JSON values. The
-operating system limits its time and memory: this file is also a program that reads requests as lines of JSON, and
-`adapter.backends.template_files` runs it in a worker process. The file therefore imports no other module of this
-package.
+A template comes with a model, so it is untrusted code. It runs in Jinja's sandbox and sees only JSON values. The
+operating system limits its time and memory: this file is also a program that reads requests as lines of JSON, which
+`adapter.backends.template_files` runs in a worker process. Therefore, it imports no other module of this package.
 
 Source: transformers 5.23, ``utils/chat_template_utils.py`` and ``tokenization_utils_base.py``.
 """
@@ -28,13 +27,13 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
-if sys.platform != "win32":  # no such module on Windows: only the wall-clock limit ends a template
+if sys.platform != "win32":  # missing on Windows, where only the wall-clock limit ends a template
     import resource
 
 Json = Any
 
 REASONING_KEYS = ("reasoning_content", "thinking", "reasoning")
-"""Keys of a message's reasoning. Templates read only the first two."""
+"""Keys for a message's reasoning. Templates read only the first two."""
 
 MAX_CHARACTERS = 32_000_000
 """Maximum length of a prompt, in characters. No model supports longer prompts."""
@@ -54,7 +53,7 @@ class ChatTemplate:
     control_tokens: tuple[str, ...] = ()
     """Control tokens of the tokenizer."""
     response_template: Mapping[str, Json] | None = None
-    """A description of the model's answers, shipped with the model."""
+    """A description of the model's answers, which some models include."""
 
 
 def render_chat_template(
@@ -133,7 +132,7 @@ class _Generation(Extension):
 
 
 class _PlainNamespace(Namespace):
-    """A namespace that rejects attributes with a leading underscore, which could give access to Python's internals."""
+    """A namespace that rejects names with a leading underscore, which could give access to Python's internals."""
 
     def __init__(*args: Any, **kwargs: Any) -> None:  # same name as in Jinja, so that `namespace(self=...)` works
         self, values = args[0], dict(*args[1:], **kwargs)
@@ -158,7 +157,8 @@ def _to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """Convert ``value`` to JSON. Unlike Jinja's filter, do not escape HTML: models were not trained on such text."""
+    """Convert ``value`` to JSON without escaping HTML, unlike Jinja's filter, because models were not trained on
+    escaped text."""
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
@@ -170,10 +170,10 @@ def _raise(message: str) -> NoReturn:
 
 
 def answer_request(line: str) -> str:
-    """Render the prompt that ``line``, a request in JSON, describes, and return the answer as a line of JSON.
+    """Render the prompt for ``line``, a request in JSON, and return the answer as a line of JSON.
 
-    The answer has the key ``prompt`` or ``fault``, and the key ``spent_s``: the processor time that the process has
-    used so far, in seconds.
+    The answer has the key ``prompt`` or ``fault``, and ``spent_s``: the processor time that the process has used, in
+    seconds.
     """
     return json.dumps({**_render(json.loads(line)), "spent_s": time.process_time()})
 

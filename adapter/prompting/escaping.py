@@ -6,11 +6,11 @@ Tokenizers read ``<|im_end|>`` as a control token anywhere in a prompt, and mode
     <|im_end|>            <¤|im_end|>
     </tool_call>          <¤/tool_call>
     [TOOL_CALLS]          [¤TOOL_CALLS]
-    {"name": "read_file", "arguments": {}}   at the beginning of a line: {¤"name": ...
+    {"name": "read_file", "arguments": {}}   at the start of a line: {¤"name": ...
 
-All other text is unchanged: code, HTML, Markdown, and JSON that is not a call. A ``¤`` that is already in such a
-position is doubled. `unescape_control_tokens` removes one ``¤`` from each position, which restores the original text
-exactly. It is applied to the arguments of calls, because models copy escaped text into them.
+Other text is unchanged: code, HTML, Markdown, and JSON that is not a call. A ``¤`` that is already in such a position
+is doubled. `unescape_control_tokens` removes one ``¤`` from each position, which restores the text exactly. It is
+applied to calls' arguments, because models copy escaped text into them.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ _LABELED = (
     r"(?::\*{0,2}|\*\*:)[ \t]*`?[\w.:/-]+(?: [\w.:/-]+){0,5}`?\s*"
     r"(?:\*\*)?(?:action[ _]input|arguments|parameters|input|args)\b"
 )
-"""The name of a tool and the label of its arguments, after a label such as ``Action``."""
+"""A tool's name and the label of its arguments, after a label such as ``Action``."""
 _NUMBERED = r"s\.[\w.-]{1,200}+:\d{1,6}\s*\{"
-"""Kimi K2's id of a call and the start of its arguments, after ``function``."""
+"""Kimi K2's call id after ``function``, and the start of the arguments."""
 _WHOLE = r"\s*(?:```\w*\s*)?(?:[\w.-]+(?:[(\[]|[,:]?[ \t]{0,3}\{)|[{\[]\s*[{\[\"'])"
 """A whole call, after a label and its colon."""
 _CALL_LABELED = (_LABELED, rf"(?::\*{{0,2}}|\*\*:){_WHOLE}")
@@ -99,7 +99,7 @@ _ORDINARY = frozenset(
         "<response>", "] result:\n",
     }
 )  # fmt: skip
-"""Ordinary XML tags that are not control tokens. Tags that open a call are in the patterns above."""
+"""XML tags that are not control tokens. The patterns above have the tags that open a call."""
 
 _BRACKETS = "<[]{>`✿｜"
 _WORDS = (
@@ -113,10 +113,10 @@ _MARKED = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _CHUNK = 100_000
-"""Maximum length of text for one search, in characters. A search blocks all other threads."""
+"""Maximum length of text per search, in characters. A search blocks all other threads."""
 _MIN_CACHED = 256
 _ESCAPED = TextCache(16_000_000)
-"""Escaped strings of ``_MIN_CACHED`` to ``_CHUNK`` characters. Every request repeats all earlier results."""
+"""Escaped strings of ``_MIN_CACHED`` to ``_CHUNK`` characters, because every request repeats all earlier results."""
 _TAG = re.compile(r"<(?=/?([^\s<>/]+)([>/]|\s+(?:/|[\w.-]+\s*=)))")
 _CLOSERS = re.compile(r"</?[^\s<>]+>|\[/[A-Z_]+\]")
 
@@ -126,7 +126,7 @@ _BARE = re.compile(
     rf"(?P<json>(?:[\[{{][{re.escape(SPACE)}]*+){{1,{MAX_OPENING}}}+[\"'“](?P<key>[^\"'”]{{1,64}})[\"'”])"
     rf"|(?P<list>\[\s*+[^\W\d][\w.-]*+\s*+\())"
 )
-"""Matches the start of a possible bare call, up to its first key or its first parenthesis."""
+"""Matches the start of a possible bare call, up to its first key or parenthesis."""
 
 _PYTHON_CALL = rf"[{_LINE_SPACE}*#@]*+([^\W\d][\w.-]*+)\s*+\((?=\s*+(?:[){{]|\w++\s*+=(?!=)))"
 _FIRST_PYTHON_CALL, _LATER_PYTHON_CALL = re.compile(_PYTHON_CALL), re.compile(rf"\n{_PYTHON_CALL}")
@@ -137,8 +137,8 @@ _HEAD = re.compile(
     r"|(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]++)[^\n{<]{0,60}+\s*+\{"
     r"|call:([\w.:-]++)\s*+\{|(?:default_api[.:])?([\w.-]++)\{(?=\s*+\w++\s*+:))"
 )
-"""Matches the beginning of a call without its control tokens: a name on a line of its own before the arguments (GLM 4,
-and Functionary after ``>>>``), or a header of gpt-oss or Gemma."""
+"""Matches the start of a call without its control tokens: a name on a line above the arguments (GLM 4, and Functionary
+after ``>>>``), or a header of gpt-oss or Gemma."""
 
 _ANNOUNCED = re.compile(
     rf"{_SPACES}*+(?:```[^\n]{{0,40}}+\n{_SPACES}*+)?(?:(?:[\[\]{{}},]{_SPACES}*+)++[\"'“]"
@@ -150,13 +150,13 @@ _BROKEN_FUNCTION = re.compile(
     r"(?:\A|\n)[ \t]*+(?:(?:function)?=)?([\w.:-]++)[\"']?>(?=\s*+(?:<parameter[ =]|parameter=|</function>))",
     re.IGNORECASE,
 )
-"""Matches Qwen's tag ``<function=NAME>`` if its first bracket is missing."""
+"""Matches Qwen's tag ``<function=NAME>`` without its first bracket."""
 
 _TOKENS = get_marker_set('"', "'", "{", "[", "}", "]")
 
 
 def escape_control_tokens(text: str, format: Format | None = None, tools: ToolSet = NO_TOOLS) -> str:
-    """Escape ``text`` for a prompt, in time linear in its length. `unescape_control_tokens` is the inverse function.
+    """Escape ``text`` for a prompt, in time linear in its length. `unescape_control_tokens` is the inverse.
 
     ``format`` is the format of the result that contains ``text``; its closing marker is also escaped. ``tools`` are the
     tools that the model can call; text that calls one of them by name is also escaped.
@@ -193,9 +193,9 @@ def _escape(text: str, format: Format | None, tools: ToolSet) -> str:
 
 
 def select_added_control_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
-    """Select the tokens to pass to `with_control_tokens` from the ``tokens`` that a server or model file lists.
+    """Select the tokens for `with_control_tokens` from ``tokens``, the list of a server or model file.
 
-    The result excludes tokens that can be ordinary text, and tokens that are already escaped in every format.
+    Tokens that can be ordinary text, and tokens that every format already escapes, are excluded.
     """
     distinctive = (
         token
@@ -212,7 +212,7 @@ def with_control_tokens(format: Format, tokens: tuple[str, ...]) -> Format:
 
 
 def unescape_control_tokens(text: str) -> str:
-    """Restore text that `escape_control_tokens` changed, or a part of such text."""
+    """Restore text that `escape_control_tokens` changed, or a part of it."""
     return _MARKED.sub("", text) if MARK in text else text
 
 
@@ -247,12 +247,12 @@ _LONGEST_JOINT = max(map(len, _WORDS)) + 1
 
 # ------------------------------------------------------------------- control tokens
 
-# A model's own tokens have a separate pattern. All formats share the common one, which takes 30 ms and 200 KB.
+# All formats share the common pattern, which takes 30 ms and 200 KB. A model's own tokens have a separate one.
 
 
 @cache
 def _compile_common_pattern() -> re.Pattern[str]:
-    """Return a pattern that matches the text before each mark, for all formats and tools."""
+    """Return a pattern for the text before each mark, for all formats and tools."""
     spoken, exact = _list_literals()
     rules = {joint: [MARK] for joint in (*_BRACKETS, *_WORDS)}
     for joint, shapes in _SHAPES.items():
@@ -267,7 +267,7 @@ def _compile_common_pattern() -> re.Pattern[str]:
 
 @lru_cache(maxsize=64)
 def _compile_closing_pattern(format: Format) -> re.Pattern[str] | None:
-    """Return a pattern that matches the format's own control tokens and the closing marker of its results."""
+    """Return a pattern for the format's own control tokens and the closing marker of its results."""
     envelope = format.encode_result("tool", "\0", "call")
     closers = {closer.lower() for closer in _CLOSERS.findall(envelope.partition("\0")[2])}
     if format.name not in FORMATS:  # a derived format
@@ -280,7 +280,7 @@ def _compile_closing_pattern(format: Format) -> re.Pattern[str] | None:
 
 
 def _list_token_patterns(tokens: tuple[str, ...]) -> Iterator[str]:
-    """Yield a pattern for the first bracket of each token, which matches only if the whole token is there."""
+    """Yield a pattern for each token's first bracket, which matches only in the whole token."""
     rests: dict[str, list[str]] = {}
     for token in tokens:
         match = _BRACKET.search(token)
@@ -292,7 +292,7 @@ def _list_token_patterns(tokens: tuple[str, ...]) -> Iterator[str]:
 
 
 def _find_joints(text: str, tools: ToolSet) -> Iterator[int]:
-    """Yield the positions at which to insert marks: in common control tokens, and in tags that begin calls."""
+    """Yield the positions for marks in common control tokens and in tags that begin calls."""
     pattern, names = _compile_common_pattern(), tools.lower_names
     for start in range(0, len(text), _CHUNK):
         end = start + _CHUNK
@@ -306,7 +306,7 @@ def _find_joints(text: str, tools: ToolSet) -> Iterator[int]:
 
 
 def _find_worded_calls(text: str, tools: ToolSet) -> Iterator[int]:
-    """Yield the positions at which to insert marks in calls that only words announce."""
+    """Yield the positions for marks in calls that only words announce."""
     for line in _compile_line_start(tuple(tools)).finditer(text) if tools.may_be_named(text) else ():
         end = find_arguments(text, line.end(), tools)
         joint = _JOINT.search(text, line.end(), end) if end is not None else None
@@ -321,7 +321,7 @@ def _compile_line_start(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _begins_call(tag: re.Match[str], tools: ToolSet) -> bool:
-    """Return whether a tag has the name of a tool, or announces calls and is followed by text that looks like one."""
+    """Return whether a tag has a tool's name, or announces calls and precedes text that looks like one."""
     if tag[1].lower() in tools.lower_names:
         tool = tools.match(tag[1])
         return tag[2].strip() in ">/" or tool is None or is_distinctive_name(tool.name)
@@ -333,7 +333,7 @@ def _begins_call(tag: re.Match[str], tools: ToolSet) -> bool:
 
 @cache
 def _list_literals() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the markers of all parsers, in lower case, and the control tokens of all tokenizers."""
+    """Return all parsers' markers, in lower case, and all tokenizers' control tokens."""
     tokens = {token for format in FORMATS.all for token in (*format.special_tokens, *format.stop_sequences)}
     return _list_markers(FORMATS.all) - _ORDINARY, frozenset({*CHAT_TOKENS, *tokens}) - _ORDINARY
 
@@ -352,10 +352,10 @@ _NAME_BEFORE_BRACE = re.compile(r"(?<![\w.-])(?:default_api\.)?([\w.-]{1,64}+)\{
 
 
 def _find_heads(text: str, tools: ToolSet) -> Iterator[int]:
-    """Yield the positions at which to insert marks in calls that begin with a name on a line of its own, or with a
-    header (see `_HEAD`).
+    """Yield the positions for marks in calls that begin with a name on a line of its own, or with a header (see
+    `_HEAD`).
 
-    The name must be a tool's name. If no tools are given, any name at the start of the text counts.
+    The name must be a tool's. Without tools, any name at the start of the text counts.
     """
     has_head = any(part in text for part in ("\n{", "to=", "call:"))
     has_head = has_head or any(found[1] in tools for found in _NAME_BEFORE_BRACE.finditer(text))
@@ -365,8 +365,8 @@ def _find_heads(text: str, tools: ToolSet) -> Iterator[int]:
 
 
 def _find_python_calls(text: str, tools: ToolSet) -> Iterator[int]:
-    """Yield the positions at which to insert marks: after the parenthesis of a call that begins a line and has only
-    named arguments, an object or none, and after each parenthesis that a mark already follows."""
+    """Yield the positions for marks in Python calls: after the parenthesis of a call that begins a line and has only
+    named arguments, an object or nothing, and after each parenthesis before an existing mark."""
     first = _FIRST_PYTHON_CALL.match(text)
     calls = chain([first] if first is not None else (), _LATER_PYTHON_CALL.finditer(text))
     known = (call for call in calls if call[1] in tools or call[1].removesuffix(".call") in tools)
@@ -375,14 +375,14 @@ def _find_python_calls(text: str, tools: ToolSet) -> Iterator[int]:
 
 
 def _find_bare_calls(text: str, tools: ToolSet) -> Iterator[int]:
-    """Yield the positions at which to insert marks in bare calls: after their first bracket."""
+    """Yield the positions for marks in bare calls: after their first bracket."""
     budget = 4 * len(text) + 10_000
     for found in _match_lines(text):
         start = found.start("json") if found["json"] else found.start("list")
         is_named = found["list"] or found["key"] in CALL_KEYS or found["key"] in tools
         if not is_named and not names_tool_later(text, start, tools):
             continue
-        # Beyond the budget, escape everything that looks like a call: parsing all of it could take quadratic time.
+        # Beyond the budget, anything that looks like a call is escaped, because parsing it could take quadratic time.
         is_call, size = _is_call(text, start, tools) if budget > 0 else (True, 0)
         budget -= size
         if is_call:
@@ -390,7 +390,7 @@ def _find_bare_calls(text: str, tools: ToolSet) -> Iterator[int]:
 
 
 def _match_lines(text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of `_BARE` at the start of lines."""
+    """Yield the matches of `_BARE` at line starts."""
     at = 0
     while at >= 0:
         match = _BARE.match(text, at)
@@ -400,7 +400,7 @@ def _match_lines(text: str) -> Iterator[re.Match[str]]:
 
 
 def _is_call(text: str, start: int, tools: ToolSet) -> tuple[bool, int]:
-    """Return whether a call begins at ``start``, and the number of characters parsed to decide this."""
+    """Return whether a call begins at ``start``, and the number of characters parsed to find out."""
     source, consumed, piece = BodySource(tools, text=text, final=True), list[str](), list[str]()
     source.position = start
     if _run(read_list(source, consumed)).calls:
@@ -414,7 +414,7 @@ def _is_call(text: str, start: int, tools: ToolSet) -> tuple[bool, int]:
         except FormatError:
             if not bracket:
                 return names_tool("".join(piece), tools), size  # the parser adds missing brackets
-            continue  # stray quotes: the brackets may balance again later
+            continue  # a stray quote: the brackets may balance later
         return is_unmarked_call(value, tools), size
     return False, size
 

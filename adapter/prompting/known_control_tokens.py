@@ -1,13 +1,13 @@
-"""Control tokens of model families, each with its source, in addition to those defined by formats.
+"""Control tokens of model families, each with its source, in addition to those in formats.
 
-A tokenizer reads each of these strings as one token anywhere in a prompt, but only with this exact spelling. Strings
-that equal a token only after NFKC normalization (``＜s＞``) are not included: tokenizers search for tokens before they
+A tokenizer reads each of these strings as one token anywhere in a prompt, but only in this exact spelling. Strings that
+equal a token only after NFKC normalization (``＜s＞``) are not included: tokenizers search for tokens before they
 normalize the text (Hugging Face's special tokens are ``normalized: false``, and llama.cpp first splits the prompt at
-its tokens). Full-width brackets are also common in Chinese and Japanese text.
+its tokens), and full-width brackets are common in Chinese and Japanese text.
 
-Two groups of tokens are not included: tokens such as ``<|...|>``, ``<｜...｜>`` and ``<SPECIAL_1>``, which
-`adapter.prompting.escaping` matches by pattern, and tokens that are ordinary text elsewhere (StarCoder's
-``<filename>``, Gemma's HTML tags).
+Two groups of tokens are not included: those like ``<|...|>``, ``<｜...｜>`` and ``<SPECIAL_1>``, which
+`adapter.prompting.escaping` matches by pattern, and those that are ordinary text elsewhere (StarCoder's ``<filename>``,
+Gemma's HTML tags).
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ CONTROL_TOKENS: dict[str, tuple[str, ...]] = {
 CHAT_TOKENS: tuple[str, ...] = tuple(dict.fromkeys(chain.from_iterable(CONTROL_TOKENS.values())))
 
 MAX_ADDED = 250
-"""Maximum number of control tokens that a model may add to the tables. Published vocabularies add about ten."""
+"""Maximum number of control tokens that a model may add to the table. Published vocabularies add about ten."""
 
 _LENGTHS = range(4, 101)
 """Allowed lengths of an added token, in characters. Shorter tokens such as ``<s>`` are in the table."""
@@ -97,7 +97,7 @@ _HTML = (
     " a b i u s p q br hr em li ol ul dl dt dd th td tr h1 h2 h3 h4 h5 h6 sub sup div pre img code span html head body "
     "table thead tbody tfoot title script style strong caption blockquote "
 )
-"""Names of HTML elements whose tags are single tokens in Gemma and other models, separated by spaces."""
+"""Names of HTML elements, separated by spaces, whose tags are single tokens in Gemma and other models."""
 
 
 def is_distinctive_token(token: str) -> bool:

@@ -1,4 +1,5 @@
-"""Render system prompts and messages from Jinja templates in ``prompts/``, or a user's with the same names."""
+"""Render system prompts and messages from Jinja templates in ``prompts/``, or from a user's templates of the same
+names."""
 
 from __future__ import annotations
 
@@ -21,9 +22,9 @@ from adapter.core.errors import UsageError
 
 
 def render_prompt_template(name: str, values: Mapping[str, object], custom_folder: str | None) -> str:
-    """Render the template ``name`` with ``values``. Raises UsageError if the template is missing or invalid.
+    """Render the template ``name`` with ``values``. Raises UsageError if it is missing or invalid.
 
-    ``custom_folder`` is a folder with templates that replace packaged ones of the same name.
+    ``custom_folder`` has templates that replace packaged ones of the same name.
     """
     try:
         return _create_environment(custom_folder).get_template(name).render(values)
@@ -43,7 +44,7 @@ def check_folder(custom_folder: str | None) -> None:
 
 @lru_cache(maxsize=8)
 def _create_environment(custom_folder: str | None) -> Environment:
-    """Return an environment that caches compiled templates, and reloads changed files."""
+    """Return an environment that caches compiled templates and reloads changed files."""
     check_folder(custom_folder)
     folders = (*([custom_folder] if custom_folder else []), package_data.find_data_directory("prompts"))
     loader = ChoiceLoader([FileSystemLoader(str(folder)) for folder in folders])

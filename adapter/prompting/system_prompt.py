@@ -1,7 +1,7 @@
 """Generate system prompts that describe a dialect's tools and the format of calls.
 
-The text comes from templates in `prompts/`, and the descriptions from the tool definitions. The format's encoder writes
-the example, so that the prompt always agrees with the parser.
+The text comes from templates in `prompts/`, the descriptions from the tool definitions. The format's encoder writes the
+example, so that the prompt always agrees with the parser.
 """
 
 from __future__ import annotations
@@ -29,11 +29,14 @@ from adapter.tools.tool_set import ToolDefinitions, ToolSet
 Style = Literal["compact", "args", "full", "trained", "small", "bare", "native"]
 """The style in which a system prompt describes tools.
 
-compact: one line per tool. args: one line per tool, with JSON that maps its arguments to their types. full: an
-explanation of every parameter. trained: definitions as JSON, as in chat templates. small: only the names of tools and
-parameters, for models with a few hundred million parameters, which copy all other text. bare: definitions as JSON
-without an example, for constrained calls, because small models copy an example's values. native: no tools, for servers
-that add them to the prompt.
+- compact: one line per tool.
+- args: one line per tool, with JSON that maps its arguments to their types.
+- full: an explanation of every parameter.
+- trained: definitions as JSON, as in chat templates.
+- small: only the names of tools and parameters, for models with a few hundred million parameters, which copy all other
+  text.
+- bare: definitions as JSON without an example, for constrained calls, because small models copy an example's values.
+- native: no tools, for servers that add them to the prompt.
 """
 
 
@@ -49,7 +52,7 @@ def system_prompt(
     """Return a system prompt that teaches a text-only model to call tools.
 
     ``tools`` replace the dialect's tools. If none of them is from the dialect, its introduction is omitted. The folder
-    ``prompts`` has templates that replace packaged ones with the same name. ``session`` is added to the values in the
+    ``prompts`` has templates that replace packaged ones of the same name. ``session`` is added to the values in the
     example call, so that none is a real file, command or word. Raises UsageError for an unknown name or an unusable
     template.
     """
@@ -90,14 +93,14 @@ def load_default_tools(dialect: str | Dialect) -> ToolSet:
 
 
 def create_prompt_session() -> str:
-    """Return four random hexadecimal digits for ``session`` of `system_prompt`, which make its examples unique."""
+    """Return four random hexadecimal digits for the ``session`` of `system_prompt`."""
     import secrets
 
     return secrets.token_hex(2)
 
 
 def _make_unique(session: str, value: Json) -> Json:
-    """Add ``session`` to the strings in a value, so that none of them names a real file, command or word."""
+    """Add ``session`` to the strings in a value, so that none is a real file, command or word."""
     if isinstance(value, dict):
         return {key: _make_unique(session, each) for key, each in value.items()}
     if isinstance(value, list):
@@ -111,7 +114,7 @@ def _make_unique(session: str, value: Json) -> Json:
 
 
 _PROPOSALS = frozenset({"const", "default", "enum", "examples"})
-"""Keywords of a schema that propose values."""
+"""Schema keywords that propose values."""
 
 
 class ToolDescription:
@@ -139,7 +142,7 @@ class ToolDescription:
 
     @cached_property
     def parameters(self) -> list[JsonObject]:
-        """The name, type, description and default value of each parameter, and whether it is required."""
+        """Each parameter's name, type, description and default value, and whether it is required."""
         return [
             {
                 "name": name,
@@ -158,12 +161,13 @@ class ToolDescription:
 
     @cached_property
     def example(self) -> JsonObject:
-        """The tool's example arguments, or else values from its schema, and placeholders such as ``<name>``."""
+        """The tool's example arguments or, without these, values from its schema and placeholders such as
+        ``<name>``."""
         return _build_sample(self._tool) if self._tool.example is None else self._tool.example
 
     @property
     def has_known_values(self) -> bool:
-        """True if all values in the example come from the schema. Small models would copy any other values."""
+        """True if all values in the example come from the schema. Small models would copy other values."""
         schemas = (self._tool.properties.get(name) for name in self.example)
         return bool(self.example) and all(
             isinstance(schema, dict) and not _PROPOSALS.isdisjoint(schema) for schema in schemas
@@ -171,7 +175,7 @@ class ToolDescription:
 
 
 def _escape(tool: Tool, format: Format, tools: ToolSet) -> Tool:
-    """Escape control tokens in a definition. Definitions from a server are untrusted, like results."""
+    """Escape control tokens in a definition. A server's definitions are untrusted, like results."""
 
     def escape(text: str) -> str:
         return escape_control_tokens(text, format, tools)

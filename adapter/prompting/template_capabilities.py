@@ -1,7 +1,7 @@
 """Probe a chat template's capabilities by rendering short conversations.
 
-A template may reject unsupported input (a second system message, a call id that does not have nine characters), or drop
-it silently. Neither is documented. `probe_template` therefore requests a few rendered prompts, and returns the form in
+A template may reject unsupported input (a second system message, a call id that does not have nine characters) or drop
+it silently, and documents neither. `probe_template` therefore requests a few rendered prompts, and returns the form in
 which the template renders a conversation completely.
 """
 
@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 from adapter.core.events import Json, JsonObject
 
 MARK = "zq"
-"""Prefix of every word in the probes. No template contains it."""
+"""Prefix of every word in the probes, which no template contains."""
 
 _NAME, _OTHER, _KEY, _VALUE = "zqread", "zqlist", "zqkey", "zqvalue"
 _SYSTEM, _LATER, _REQUEST, _MORE, _ANSWER, _TEXT = "zqsystem", "zqlater", "zqasked", "zqmore", "zqsaid", "zqtext"
@@ -48,12 +48,12 @@ System: TypeAlias = Literal["anywhere", "first", "none"]
 
 @dataclass(frozen=True, slots=True)
 class TemplateCapabilities:
-    """The form that messages must have so that a template renders them completely."""
+    """The form that messages must have for a template to render them completely."""
 
     arguments: Arguments = "object"
-    """Notation for the arguments of past calls: an object, or its JSON text."""
+    """Notation for past calls' arguments: an object, or its JSON text."""
     empty_content: Literal[""] | None = None
-    """Content of an answer that has only calls."""
+    """Content of an answer with only calls."""
     ids: Ids = "any"
     """Format of call ids: any, nine letters or digits, or ``functions.NAME:NUMBER``."""
     parallel_calls: bool = True
@@ -63,7 +63,7 @@ class TemplateCapabilities:
     users: bool = True
     """True if consecutive user messages are allowed."""
     between: str | None = None
-    """Content of the assistant message required between a result and a user message; None if not required."""
+    """Content of the assistant message that is required between a result and a user message, or None."""
     as_text: bool = False
     """True if past calls can be part of an answer's content."""
     only_text: bool = False
@@ -80,7 +80,7 @@ CAREFUL = TemplateCapabilities(empty_content="", system="first", users=False)
 
 @dataclass(frozen=True, slots=True)
 class ProbeConversation:
-    """A conversation to render. The generator is sent the prompt, or None if the template rejects the messages."""
+    """A conversation to render. The generator must be sent the prompt, or None if the template rejects the messages."""
 
     messages: Sequence[JsonObject]
     tools: Sequence[Json] = ()
@@ -92,8 +92,8 @@ Trials: TypeAlias = Generator[ProbeConversation, str | None, TemplateCapabilitie
 def probe_template() -> Trials:
     """Probe a template by rendering conversations.
 
-    This generator yields each conversation, and must be sent the rendered prompt, or None if the template rejects the
-    conversation. It returns the capabilities, or None if the template does not support tools and tool results.
+    This generator yields each conversation, and must be sent the rendered prompt, or None if the template rejects it.
+    It returns the capabilities, or None if the template does not support tools and tool results.
     """
     prompt = yield ProbeConversation([_USER], TOOLS)
     if prompt is None or not _contains(prompt, _OTHER, _KEY, "zqdescription"):
@@ -149,7 +149,7 @@ def _probe_calls() -> Generator[ProbeConversation, str | None, TemplateCapabilit
 
 
 def _find_text_after_request(prompt: str | None) -> str | None:
-    """Return the text after the user's message, because the tools before the message contain the same keys."""
+    """Return the text after the user's message. The tools before the message contain the same keys."""
     return prompt.partition(_REQUEST)[2] if prompt and _REQUEST in prompt else prompt
 
 

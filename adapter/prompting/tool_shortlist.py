@@ -1,4 +1,4 @@
-"""Shorten a long list of tools to the best matches for the request, plus a tool that searches the others.
+"""Shorten a long list of tools to the best matches for the request and a tool that searches the others.
 
 `adapter.prompting.intent.tool_ranking` ranks the tools without a model. The shortlist affects only the prompt: the
 model can call every tool at any time.
@@ -25,7 +25,7 @@ LOOKUPS = 3
 
 @dataclass(frozen=True, slots=True)
 class ToolShortlist:
-    """A shortlist of the tools."""
+    """A shortlist of tools."""
 
     shown: ToolSet
     """The tools in the prompt, including the finder."""
@@ -53,10 +53,10 @@ class UserRequest:
 
 
 def shortlist_tools(tools: ToolSet, requests: Sequence[UserRequest], most: int) -> ToolShortlist | None:
-    """Return a shortlist of ``most`` tools for a conversation: the best matches for its first request. Return None if
-    no shortlist is needed.
+    """Return a shortlist of ``most`` tools for a conversation, the best matches for its first request, or None if none
+    is needed.
 
-    To keep the prompt cache valid, the shortlist does not change until it lacks the best match of a later request. It
+    To keep the prompt cache valid, the shortlist does not change until it lacks the best match for a later request. It
     is then filled with all tools used before (even if more than ``most``), that request's matches, and tools from the
     previous shortlist, which stay in front.
     """

@@ -1,4 +1,4 @@
-"""Generate a module of `adapter/parsing/formats` and its test cases from a derived format."""
+"""Generate a module for `adapter/parsing/formats` and its test cases from a derived format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from adapter.parsing.parser import parse
 from adapter.tools.tool_set import ToolSet
 
 PLACEHOLDER = "TODO"
-"""Placeholder in the generated docstring. A test fails until the models and their calls are described instead."""
+"""Placeholder in the generated docstring. A test fails until a description of the models and their calls replaces
+it."""
 WIDTH = 120
 
 _FILE = '''"""{placeholder}: which models write this format, and how ({body}).
@@ -47,7 +48,8 @@ FORMAT = replace(
 
 
 def generate_format_files(description: FormatSpec, name: str, source: str, digest: str) -> dict[str, str]:
-    """Return the contents of the generated files by path in this repository. ``source`` is the template's text."""
+    """Return the contents of the generated files by their path in this repository. ``source`` is the template's
+    text."""
     description = replace(description, name=name)
     format = compile_format(description)
     example = description.encode_calls([("get_weather", {"city": "Oslo"})])

@@ -1,4 +1,4 @@
-"""Report the result of a derivation: the format's fields, the checks, and the failures."""
+"""Report a derivation's result: the format's fields, the checks and the failures."""
 
 from __future__ import annotations
 

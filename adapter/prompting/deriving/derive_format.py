@@ -1,4 +1,4 @@
-"""Derive a format from a template and check it, or explain why none can be derived."""
+"""Derive a format from a template and check it, or explain why that is not possible."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class DerivationResult:
     """The derived ``format``, or the reason ``why`` there is none, with the samples that were checked."""
 
     format: Format | None
-    """The derived format; None if no format was derived, for the reason ``why``."""
+    """The derived format, or None for the reason ``why``."""
     why: str
     description: FormatSpec | None = None
     """The format's specification."""
@@ -78,12 +78,12 @@ class DerivationResult:
     samples: tuple[RoundTripSample, ...] = ()
     """Prompts rendered by the template."""
     misses: tuple[RoundTripFailure, ...] = ()
-    """Samples that the format misread. A miss does not rule out the format if the sample is ambiguous."""
+    """Samples that the format misread. They count against the format only if the sample is not ambiguous."""
     known: str | None = None
-    """The built-in format that already reads the calls described by a response template; ``samples`` is then empty."""
+    """The built-in format that already parses the calls of a response template; ``samples`` is then empty."""
 
     def find_sample(self, name: str) -> str | None:
-        """Return the sample ``name`` as rendered by the template, or None."""
+        """Return the sample ``name`` as the template rendered it, or None."""
         return next((sample.rendered for sample in self.samples if sample.name == name), None)
 
 
@@ -128,7 +128,7 @@ def _with_turns(frame: PromptFrame, found: FormatSpec) -> FormatSpec:
     answer = frame.render_answer(ONE_CALL, ANSWER)
     if answer is not None:
         keeps_space = answer.partition(ANSWER)[2][:1].strip() != ""
-    else:  # The template never renders text and calls together: use the whitespace between calls.
+    else:  # Without an answer that has both text and calls, use the whitespace between calls.
         keeps_space = found.between == "" and any(found.section) is False and found.body not in ("json", "labels")
     if found.body == "channels":  # The markers around a message are part of the body.
         stops = (harmony_messages.CALL, harmony_messages.RETURN)
@@ -162,7 +162,7 @@ def _explain_missing_calls(render: PromptRenderer) -> str:
 
 
 def derive_call_format(frame: PromptFrame, name: str) -> FormatSpec:
-    """Derive the format of calls, without turn markers. Raises CannotDeriveError if the calls fit no known notation."""
+    """Derive the format of calls, without turn markers. Raises CannotDeriveError if they are in no known notation."""
     opening = f"{START}{frame.prefix.rpartition(START)[2]}" if START in frame.prefix else ""  # part of Harmony's header
     examples = []
     for calls in (ONE_CALL, TWO_ARGUMENTS, TWO_CALLS, NO_ARGUMENTS):
@@ -171,7 +171,7 @@ def derive_call_format(frame: PromptFrame, name: str) -> FormatSpec:
             examples.append(LearningExample(f"{opening}{text}", calls))
     spec, refusals = find_format_spec(examples, name, ends=())
     if spec is None:
-        # The body "lines" is tried last, and allows the most layouts.
+        # The body "lines" is tried last and allows the most layouts.
         raise CannotDeriveError(refusals.get("lines") or "; ".join(dict.fromkeys(refusals.values())))
     if spec.pairs is None:
         return _with_json_style(frame, spec) if spec.body != "yaml" else spec
@@ -179,7 +179,7 @@ def derive_call_format(frame: PromptFrame, name: str) -> FormatSpec:
 
 
 def _with_json_style(frame: PromptFrame, spec: FormatSpec) -> FormatSpec:
-    """Return ``spec`` with the colon, the comma and the indent that the template writes in arguments."""
+    """Return ``spec`` with the colon, comma and indent that the template uses in arguments."""
     text, arguments = frame.render_calls(TWO_ARGUMENTS) or "", {KEY: VALUE, OTHER_KEY: OTHER_VALUE}
     for indent, colon, comma in product((None, 4, 2), (": ", ":"), (", ", ",")):
         encoded = json.dumps(arguments, separators=(comma, colon), indent=indent)
@@ -189,8 +189,8 @@ def _with_json_style(frame: PromptFrame, spec: FormatSpec) -> FormatSpec:
 
 
 def _with_types(frame: PromptFrame, spec: FormatSpec, pairs: KeyValueLayout) -> KeyValueLayout:
-    """Return ``pairs`` with the text before a value of each type (``openings``), and with the text around a single
-    object that contains all arguments (``in_place``)."""
+    """Return ``pairs`` with the text before a value of each type (``openings``) and the text around a single object
+    with all arguments (``in_place``)."""
     openings = {**pairs.openings, **_find_openings(frame, spec, pairs)}
     if len(set(openings.values())) == 1:
         openings = dict(pairs.openings)

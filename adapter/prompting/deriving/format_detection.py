@@ -1,9 +1,8 @@
-"""Detect a model's format from its chat template and name. The result is a known format that fits, or else the derived
-format.
+"""Detect a model's format from its chat template and name: a known format that fits, or else the derived one.
 
-A known format fits if it reads the template's output correctly. Markers in the template and the model's name only
-determine which formats are tried first. The derived format passed the same check. If the template writes no calls, the
-format is guessed from the markers and the name.
+A known format fits if it parses the template's output correctly. Markers in the template and the model's name only
+determine which formats are tried first. A derived format has passed the same check. If the template writes no calls,
+the format is guessed from the markers and the name.
 """
 
 from __future__ import annotations
@@ -21,25 +20,25 @@ from adapter.prompting.deriving.round_trip import ONE_CALL_SAMPLE, TWO_CALLS_SAM
 
 @dataclass(frozen=True, slots=True)
 class DetectedFormat:
-    """The detected format of a model: its name for `get_format`, or None if it is unknown.
+    """A model's detected format: a name for `get_format`, or None if unknown.
 
-    ``by`` is "known" for a known format that was checked, "template" for the derived format, or "guess" for an
-    unchecked guess.
+    ``by`` is "known" for a known format that was checked, "template" for the derived format, "guess" for an unchecked
+    guess.
     """
 
     format: str | None
     by: Literal["known", "template", "guess"]
     why: str
     derived: str | None = None
-    """Name of the derived format, whether or not it is used."""
+    """Name of the derived format, even if it is not used."""
 
     @property
     def certain(self) -> str | None:
-        """The format if it was checked, otherwise None: a guess may be based on a misleading name."""
+        """The format if it was checked, or None, because a guess may be based on a misleading name."""
         return self.format if self.by != "guess" else None
 
     def from_template(self) -> DetectedFormat:
-        """Return this detection with the derived format, if there is one. Used when the user requests derivation."""
+        """Return this detection with the derived format, if any, as the user requested."""
         if self.derived is not None:
             return replace(self, format=self.derived, by="template", why="derived from the template, as requested")
         return replace(self, why=f"not derived, as requested: {self.why}")
@@ -49,7 +48,7 @@ class DetectedFormat:
 
 
 def match_known_format(found: DerivationResult, source: str, model: str | None) -> DetectedFormat:
-    """Return the known format that fits the template ``source``. If none fits, return the derived format or a guess.
+    """Return the known format that fits the template ``source``, or else the derived format or a guess.
 
     ``found`` is the result of deriving a format from ``source``. ``model`` is the model's name.
     """
@@ -77,7 +76,7 @@ def _detect(found: DerivationResult, source: str, model: str | None) -> Detected
 
 
 def _list_candidates(found: DerivationResult, source: str, model: str | None) -> Iterator[tuple[str, str]]:
-    """Yield the known formats to try, most likely first, and the reason for each attempt."""
+    """Yield the known formats to try, most likely first, each with the reason."""
     for name, why in ((guess_format(None, source), "by its markers"), (guess_format(model), "by the model's name")):
         if name is not None:
             yield name, why
@@ -87,7 +86,7 @@ def _list_candidates(found: DerivationResult, source: str, model: str | None) ->
 
 
 def _writes(format: Format, found: DerivationResult) -> bool:
-    """Return whether the format writes the same calls as the template, ignoring whitespace around the calls."""
+    """Return whether the format writes calls like the template, ignoring whitespace around them."""
     one, several = found.find_sample(ONE_CALL_SAMPLE), found.find_sample(TWO_CALLS_SAMPLE)
     if one is None or format.encode_calls(ONE_CALL).strip() != one.strip():
         return False

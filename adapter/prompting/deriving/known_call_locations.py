@@ -1,7 +1,7 @@
 """Locate calls with known names and arguments in a string, for each notation that can be learned.
 
-A locator returns the span of a call and the strings between its parts. It raises `CannotLearnError`, which quotes the
-text that does not fit.
+A locator returns a call's span and the strings between its parts, or raises `CannotLearnError`, which quotes the text
+that does not fit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from adapter.parsing.format_spec import ID, NUMBER
 from adapter.tools.tool_set import ToolSet
 
 MAX_TRIES = 50
-"""Maximum number of positions that are tried as the beginning or end of one call."""
+"""Maximum number of positions tried as the start or end of one call."""
 MAX_GAP = 200
 """Maximum number of characters between a name, a key and a value."""
 
@@ -51,7 +51,7 @@ class CallSpan:
 
 
 Locator: TypeAlias = Callable[[str, int, str, JsonObject], CallSpan]
-"""A function that locates one call by its name and arguments. It searches a text from an offset on."""
+"""A function that locates one call by its name and arguments, in a text from an offset on."""
 
 
 def locate_calls(text: str, calls: list[Call], locate: Locator) -> list[CallSpan]:
@@ -65,7 +65,7 @@ def locate_calls(text: str, calls: list[Call], locate: Locator) -> list[CallSpan
 
 
 def _hide_id(text: str, number: int) -> str:
-    """Replace the id in the JSON of a call by a placeholder. ``number`` is the position of the call."""
+    """Replace the id in a call's JSON with a placeholder. ``number`` is the call's position."""
 
     def hide(match: re.Match[str]) -> str:
         return f'{match[1]}{NUMBER if match[2] == str(number) else ID}"'
@@ -79,7 +79,7 @@ def _find_occurrences(text: str, start: int, name: str) -> Iterator[int]:
 
 
 def find_json(text: str, start: int, arguments: JsonObject) -> Iterator[tuple[int, int, bool]]:
-    """Yield the spans of JSON that is equal to ``arguments``, and whether it is inside a JSON string."""
+    """Yield the spans of JSON equal to ``arguments``, and whether it is inside a JSON string."""
     decoder = json.JSONDecoder()
     for found in islice(re.finditer(r"[{\"]", text[start:]), MAX_TRIES * 10):
         begin = start + found.start()
@@ -114,7 +114,7 @@ def locate_json(text: str, start: int, name: str, arguments: JsonObject) -> Call
 
 
 def _find_call_object(text: str, start: int, at: int) -> tuple[int, int] | None:
-    """Return the span of the call whose name is at ``at``: the outermost JSON object that contains no list of calls."""
+    """Return the span of the call with its name at ``at``: the outermost JSON object that contains no list of calls."""
     decoder = json.JSONDecoder()
     for found in islice(re.finditer(r"\{", text[start:at]), MAX_TRIES):
         begin = start + found.start()
@@ -194,8 +194,7 @@ def locate_yaml(text: str, start: int, name: str, arguments: JsonObject) -> Call
 
 def locate_pairs(text: str, start: int, name: str, arguments: JsonObject) -> CallSpan:
     """Locate a name, and then each key with its value. In the result, ``texts`` alternates between the text before a
-    key and the text before its value.
-    """
+    key and the text before its value."""
     best: CallSpan | None = None
     for at in _find_occurrences(text, start, name):
         span = _match_pairs(text, at, name, arguments)

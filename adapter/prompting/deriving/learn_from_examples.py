@@ -1,4 +1,4 @@
-"""Learn a format from examples: outputs of a model, each with its expected calls."""
+"""Learn a format from examples: a model's outputs, each with its expected calls."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from adapter.tools.coercion import get_type_name
 from adapter.tools.tool_set import ToolSet
 
 MIN_EXAMPLES = 3
-"""Minimum number of examples with calls from which a format is learned."""
+"""Minimum number of examples with calls for learning a format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,14 @@ class LearningExample:
 
 @dataclass(frozen=True, slots=True)
 class LearningResult:
-    """The specification learned from examples and its cross-check, or the reasons why no notation fits."""
+    """The specification learned from examples with its cross-check, or the reasons why no notation fits."""
 
     spec: FormatSpec | None
     """The specification, or None if no notation fits the examples."""
     refusals: dict[str, str]
-    """The reason why each notation (`FormatSpec.body`) that was tried before does not fit."""
+    """The reason against each notation (`FormatSpec.body`) that was tried before."""
     left_out: tuple[tuple[int, str], ...] = ()
-    """The index of each example that is misread by the format learned from the other examples, and the reason."""
+    """The examples, by index, that the format learned from the other examples misreads, with the reason."""
     known: str | None = None
     """A built-in format that parses all examples."""
 
@@ -84,11 +84,10 @@ def learn_format(examples: Sequence[LearningExample], name: str) -> LearningResu
 def find_format_spec(
     examples: Sequence[LearningExample], name: str, ends: tuple[str, ...] | None = None
 ) -> tuple[FormatSpec | None, dict[str, str]]:
-    """Return the first specification that parses all examples, and the reasons why the notations tried before it do not
-    fit.
+    """Return the first specification that parses all examples, and the reasons against the notations tried before it.
 
-    If no specification fits, return None and the reasons for the notations in which the calls were found, or the reason
-    why no calls were found. ``ends`` are the tokens that may end the outputs; by default, the known ones.
+    If none fits, return None and the reasons against the notations in which the calls were found, or why no calls were
+    found. ``ends`` are the tokens that may end the outputs; by default, the known ones.
     """
     missing: dict[str, str] = {}
     refusals: dict[str, str] = {}
@@ -126,7 +125,7 @@ def _locate(example: LearningExample, ends: tuple[str, ...], locate: Locator) ->
 
 
 def _find_misread(format: Format, examples: Sequence[LearningExample], all_examples: Sequence[LearningExample]) -> str:
-    """Return the first difference between the calls parsed by ``format`` and the calls in the examples, or ""."""
+    """Return the first difference between the calls parsed with ``format`` and those in the examples, or ""."""
     tools = build_tools(all_examples)
     for number, example in enumerate(examples, 1):
         turn = parse(example.text, tools, format, policy="strict")
@@ -138,7 +137,7 @@ def _find_misread(format: Format, examples: Sequence[LearningExample], all_examp
 
 
 def build_tools(examples: Sequence[LearningExample]) -> ToolSet:
-    """Return definitions of the tools that the examples call, with the types of the values."""
+    """Return definitions of the tools that the examples call, with the values' types."""
     tools: dict[str, dict[str, set[str]]] = {}
     for name, arguments in (call for example in examples for call in example.calls):
         properties = tools.setdefault(name, {})
@@ -164,7 +163,7 @@ class _Located:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The text around and between the calls of the examples. The fields have the same meaning as in `FormatSpec`."""
+    """The text around and between the calls of the examples. The fields are the same as in `FormatSpec`."""
 
     head: str
     tail: str
@@ -173,7 +172,7 @@ class _Frame:
 
 
 def _find_ends(examples: Sequence[LearningExample]) -> tuple[str, ...]:
-    """Return the known end-of-turn tokens at the ends of the examples."""
+    """Return the known end-of-turn tokens that end the examples."""
     known = sorted({token for format in FORMATS.all for token in format.end_tokens}, key=len, reverse=True)
     found = (next((end for end in known if each.text.rstrip().endswith(end)), None) for each in examples)
     return tuple(dict.fromkeys(end for end in found if end is not None))
@@ -214,7 +213,7 @@ def _find_frame(located: Sequence[_Located]) -> _Frame:
 
 
 def _trim_head(head: str, befores: Sequence[str]) -> str:
-    """Return ``head`` without leading text that belongs to the content before a call."""
+    """Return ``head`` without text at its start that belongs to the content before a call."""
     if any(before.strip() == head.strip() for before in befores):
         return head.lstrip()
     tokens = split_tokens(head.lstrip(" \n.,:;!?"))
@@ -223,8 +222,8 @@ def _trim_head(head: str, befores: Sequence[str]) -> str:
 
 
 def _find_shared(what: str, pieces: Sequence[str]) -> str:
-    """Return the text that all ``pieces`` share, with a placeholder for an id that differs. If they differ in anything
-    else, raise CannotLearnError, which calls the text ``what``."""
+    """Return the text that all ``pieces`` share, with a placeholder for differing ids. Raises CannotLearnError, in
+    which ``what`` describes the text, for other differences."""
     if any(ID in piece for piece in pieces):
         pieces = [piece.replace(NUMBER, ID) for piece in pieces]
     different = list(dict.fromkeys(pieces))
@@ -330,7 +329,7 @@ def _describe_pairs(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
 
 
 def _find_text_without_pairs(pairs: KeyValueLayout, nones: Sequence[str], frame: _Frame) -> str:
-    """Return the text after the name of a call without arguments, from an example, or inferred if there is none."""
+    """Return the text after the name if a call has no arguments, from an example or, without one, inferred."""
     if nones:
         return reduce(find_shared_start, nones).rstrip().removesuffix(frame.section[1])
     key_opening = pairs.following[len(pairs.value_close) :]
@@ -338,7 +337,7 @@ def _find_text_without_pairs(pairs: KeyValueLayout, nones: Sequence[str], frame:
 
 
 def _hide(text: str, key: str) -> str:
-    """Replace ``key`` with a placeholder in a closing tag at the beginning of ``text``."""
+    """Replace ``key`` with a placeholder in a closing tag at the start of ``text``."""
     return re.sub(rf"\A(\s*\W{{0,3}}/){re.escape(key)}(?!\w)", r"\1{key}", text)
 
 

@@ -3,7 +3,7 @@
 A response template describes how to parse a model's answer (transformers 5.13, documentation "Response parsing"): for
 each field of a message, the markers around it and the kind of its content. It is the ``response_template`` key of
 ``tokenizer_config.json``. Answers with known calls are written as the template describes them, and a format is learned
-from these answers. The model's calls are then repaired as in any other format.
+from these examples.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ANSWERS: tuple[list[Call], ...] = (
 
 
 def learn_response_template(template: JsonObject, name: str) -> LearningResult:
-    """Learn the format ``name``. Raises CannotLearnError with the reason for a template that cannot be used."""
+    """Learn the format ``name``. Raises CannotLearnError if the template cannot be used."""
     writer = _AnswerWriter(template)
     examples = [
         LearningExample(writer.render_answer(calls, text), calls)
@@ -65,7 +65,7 @@ def learn_response_template(template: JsonObject, name: str) -> LearningResult:
 def _find_known(examples: Sequence[LearningExample]) -> str | None:
     """Return the built-in format that parses all examples, or None.
 
-    A missing closing tag may be repaired, because a template may omit it. Any other repair rules a format out.
+    A missing closing tag is tolerated, because a template may omit it. Any other repair rules a format out.
     """
     tools, text = build_tools(examples), examples[0].text.lower()
 
@@ -94,8 +94,8 @@ def _check_thinking(spec: FormatSpec, writer: _AnswerWriter, examples: Sequence[
 class _AnswerWriter:
     """Writes answers as the template describes them.
 
-    ``thinking`` and ``content`` are the opening and the closing markers of these parts, or "". ``ends`` are the tokens
-    that end the answer.
+    ``thinking`` and ``content`` are the opening and closing markers of these parts, or "". ``ends`` are the tokens that
+    end the answer.
     """
 
     def __init__(self, template: JsonObject) -> None:
@@ -151,8 +151,8 @@ class _AnswerWriter:
 
 
 class _Transform:
-    """Describes where a field of the template contains the name and the arguments of a call. ``name_group`` is the
-    group of ``open_pattern`` that matches the name, or "" if the name is in the content."""
+    """Describes where a field of the template holds a call's name and arguments. ``name_group`` is the group of
+    ``open_pattern`` that matches the name, or "" if the name is in the content."""
 
     def __init__(self, field: Mapping[str, Json], groups: frozenset[str]) -> None:
         transform = _require_mapping(field.get("transform", {"function": "{content}"}), "transform")
@@ -167,7 +167,7 @@ class _Transform:
         self._name = name
 
     def build_shape(self, name: str, arguments: JsonObject) -> Json:
-        """Return the content that the transform turns into this call."""
+        """Return the content that the transform would turn into this call."""
         if self.name_group and not self._arguments:
             return arguments
         found: JsonObject = {}
@@ -229,7 +229,7 @@ def _list_literals(value: Json) -> list[str]:
 
 
 def _find_markers(field: Mapping[str, Json], groups: Mapping[str, str] | None = None) -> tuple[str, str]:
-    """Return the text that opens and the text that closes a field, each "" if it has none."""
+    """Return the text that opens and the text that closes a field, each "" if missing."""
     opening, closing = (
         _build_sample(pattern, groups or {})
         if isinstance(pattern := field.get(f"{key}_pattern"), str)
@@ -282,7 +282,7 @@ def _build_node_sample(code: Any, value: Any, groups: Mapping[int, str]) -> str:
             least, _, inner = value
             if least > MAX_SAMPLE:
                 raise CannotLearnError(f"a pattern of the response template repeats more than {MAX_SAMPLE} times")
-            if not least:  # between tags, where white space is optional, models write a line break
+            if not least:  # models write a line break between tags, where whitespace is optional
                 return "\n" if len(groups) == 1 and inner[0] == _SPACE else ""
             return _build_nodes_sample(inner, groups) * int(least)
         case codes.BRANCH:

@@ -1,6 +1,6 @@
 """Probe conversations that show how a template writes calls, and functions to compare the rendered prompts.
 
-Every word in a probe conversation begins with ``zq``, so that it cannot occur in a template.
+Every word in them begins with ``zq``, which no template contains.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from adapter.tools.tool_set import ToolSet
 
 Call: TypeAlias = tuple[str, JsonObject]
 PromptRenderer: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json], bool], str | None]
-"""Renders a prompt from messages and tools, with or without generation prompt, or returns None if rejected."""
+"""Renders a prompt from messages and tools, with or without generation prompt. Returns None if the template rejects
+them."""
 
 NAME, OTHER_NAME = "zqname", "zqother"
 KEY, OTHER_KEY = "zqkey", "zqsecond"
 VALUE, OTHER_VALUE = "zqvalue", "zqfurther"
 QUESTION, ANSWER, FOLLOW_UP, THOUGHT, RESULT = "zqasked", "zqsaid", "zqmore", "zqthought", "zqresult"
 BOS, EOS = "<zqbos>", "<zqeos>"
-"""Placeholders for a template's BOS and EOS tokens if these are unknown."""
+"""Placeholders for a template's BOS and EOS tokens if they are unknown."""
 
 MAX_RENDERED = 10_000
 """Maximum length of the text after the user's message, in characters. Real templates write a few hundred."""
@@ -55,7 +56,7 @@ _LOOSE = {key: {"type": value["type"]} for key, value in _PROPERTIES.items()}
 TOOL_SET = ToolSet(
     [{"name": name, "parameters": {"type": "object", "properties": _LOOSE}} for name in (NAME, OTHER_NAME)]
 )
-"""The tools of the probes as a `ToolSet` for parsing. Lists and objects may contain any values."""
+"""The probes' tools as a `ToolSet` for parsing. Lists and objects may contain any values."""
 
 ONE_CALL: list[Call] = [(NAME, {KEY: VALUE})]
 TWO_ARGUMENTS: list[Call] = [(NAME, {KEY: VALUE, OTHER_KEY: OTHER_VALUE})]
@@ -70,7 +71,7 @@ class TemplateConventions:
     arguments: Literal["object", "text"]
     """The form of a call's arguments: an object, or its JSON as text."""
     empty_content: Literal[""] | None
-    """The content of an answer that has only calls."""
+    """The content of an answer with only calls."""
     named_ids: bool
     """True if call ids contain the tool's name."""
     with_results: bool
@@ -180,7 +181,7 @@ def _find_common_prefix(one: Sequence[str], other: Sequence[str]) -> list[str]:
 
 
 def is_control_token(token: str) -> bool:
-    """Return whether ``token`` must be a control token, and cannot be an XML tag in an answer."""
+    """Return whether ``token`` is a control token for certain, rather than an XML tag in an answer."""
     return token in CHAT_TOKENS or bool(re.fullmatch(r"<[|｜].*|.*[|｜]>", token))
 
 

@@ -34,7 +34,7 @@ _FOLLOW_UP_MESSAGE: JsonObject = {"role": "user", "content": FOLLOW_UP}
 
 
 class CannotDeriveError(Exception):
-    """Raised if no format can be derived from the template. The message is the reason, for the user."""
+    """Raised if no format can be derived from the template. The message gives the reason, for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class TurnLayout:
     plain: tuple[str, str] | None = None
     """The text before and after an answer without calls."""
     reasoning: dict[str, str] = field(default_factory=dict)
-    """Maps each opening marker of reasoning to its closing marker."""
+    """Maps reasoning's opening markers to its closing markers."""
     starts_in_reasoning: bool = False
     """True if the generation prompt opens reasoning."""
 
@@ -97,7 +97,7 @@ def _split_around(text: str | None, word: str) -> tuple[str, str] | None:
 
 
 def _find_reasoning(conversations: RenderedConversations, plain: tuple[str, str] | None) -> dict[str, str]:
-    """Return the opening and closing markers around past reasoning, or {} if the template omits it."""
+    """Map the opening to the closing marker of past reasoning, or return {} if the template omits reasoning."""
     for text, end in (
         (conversations.render_calls(ONE_CALL, ANSWER, THOUGHT), ANSWER),
         (conversations.render_calls(ONE_CALL, None, THOUGHT), NAME),
@@ -119,8 +119,8 @@ def _find_reasoning(conversations: RenderedConversations, plain: tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PromptFrame:
-    """The text around calls in a rendered answer. ``prefix`` is the text before the calls in an answer that contains
-    only calls. ``suffix`` is the text after the calls."""
+    """The text around calls in a rendered answer: ``prefix`` before the calls in an answer with only calls, ``suffix``
+    after them."""
 
     conversations: RenderedConversations
     turns: TurnLayout
@@ -128,7 +128,7 @@ class PromptFrame:
     suffix: str
 
     def render_calls(self, calls: Sequence[Call]) -> str | None:
-        """Render calls without the text around them. Return None if the template rejects or moves the calls."""
+        """Render calls without the text around them. Return None if the template rejects or moves them."""
         text = self.conversations.render_calls(calls)
         if text is None or not text.startswith(self.prefix) or not text.endswith(self.suffix):
             return None
@@ -138,11 +138,11 @@ class PromptFrame:
 
     @property
     def end(self) -> str:
-        """The text that ends an answer if the server does not strip any tokens."""
+        """The text that ends an answer if the server strips no tokens."""
         return "" if self.suffix.strip() == "" else _take_first_end(self.suffix, self.turns.ends)
 
     def render_answer(self, calls: Sequence[Call], content: str) -> str | None:
-        """Render an answer with ``content`` and calls. Return None if the template cannot render both."""
+        """Render an answer with ``content`` and calls, or return None if the template cannot render both."""
         text = self.conversations.render_calls(calls, content)
         if text is None or content not in text or not text.endswith(self.suffix):
             return None
@@ -188,7 +188,7 @@ def find_prompt_frame(conversations: RenderedConversations, turns: TurnLayout) -
 
 
 def _find_text_between_results(conversations: RenderedConversations) -> str:
-    """Return the text between the results of two calls, or "" if the template cannot render them."""
+    """Return the text between two calls' results, or "" if the template cannot render them."""
     conventions = conversations.conventions
     results = (conventions.build_result_message(NAME), conventions.build_result_message(OTHER_NAME, 1, FOLLOW_UP))
     text = conversations.render(conventions.build_answer_message(TWO_CALLS), *results) or ""
@@ -230,7 +230,7 @@ def _find_specials(text: str) -> list[str]:
 def find_result_layout(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Return the layout of results: a template, the marker that begins a result, and the marker that begins its turn.
 
-    The template has ``{}`` in place of the result. Each marker is a tuple of one string, or empty if there is none.
+    The template has ``{}`` in place of the result. Each marker is a tuple of one string, or empty.
     """
     conversations, turns = frame.conversations, frame.turns
     conventions = conversations.conventions
@@ -261,7 +261,7 @@ def _remove_head(text: str, skipped: set[str], turns: TurnLayout) -> str:
     """Return ``text`` from the first marker after the head of a turn."""
     tokens = split_tokens(text)
     last = max((index for index, token in enumerate(tokens) if token in skipped), default=-1)
-    # The head of a result's turn has as many markers as the head of the user's turn, but their text may differ.
+    # The heads of a result's turn and the user's turn have equally many markers, but their text may differ.
     end = max((index for index, token in enumerate(tokens) if token in turns.ends), default=-1)
     markers = [index for index, token in enumerate(tokens) if looks_like_marker(token)]
     if end >= 0:

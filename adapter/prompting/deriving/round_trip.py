@@ -1,4 +1,4 @@
-"""Check a format against a template: parse the calls written by each, in one chunk and character by character.
+"""Check a format against a template: parse the calls that each writes, in one chunk and character by character.
 
 The arguments contain values that often break parsers: quotes, line breaks, non-Latin scripts, empty strings, numbers as
 strings, and the family's own markers.
@@ -31,7 +31,7 @@ from adapter.prompting.deriving.prompt_layout import PromptFrame
 _OWN_ONLY = replace(LENIENT, allow_other_formats=False)
 
 MAX_QUOTED = 500
-"""Maximum length of quoted text in messages, in characters."""
+"""Maximum length of text quoted in messages, in characters."""
 
 QUOTED = 'a "b" \'c\' \\d\\n `e` {"f": [1]} <g> & %h'
 ONE_CALL_SAMPLE, TWO_CALLS_SAMPLE = "one string", "two calls"
@@ -56,8 +56,8 @@ _CALLS: dict[str, list[Call]] = {
 class RoundTripSample:
     """Calls and content that are parsed and compared.
 
-    ``rendered`` is the text that the template renders for them, or None if it cannot. ``is_ambiguous`` is True if that
-    text is ambiguous, because the template does not escape values.
+    ``rendered`` is the template's text for them, or None if it has none. ``is_ambiguous``: whether that text is
+    ambiguous, because the template does not escape values.
     """
 
     name: str
@@ -86,14 +86,13 @@ class RoundTripFailure:
 def render_round_trip_samples(
     frame: PromptFrame, markers: Sequence[str], *, ends_line: bool = False
 ) -> tuple[RoundTripSample, ...]:
-    """Render the sample answers. One sample contains the model family's ``markers`` as data.
+    """Render the sample answers. One of them contains the model family's ``markers`` as data.
 
-    With ``ends_line``, only a line break ends a value, so it is uncertain whether a second line break belongs to the
-    value.
+    ``ends_line``: whether only a line break ends a value. A second line break may then belong to the value or not.
     """
     with_markers: list[Call] = [(NAME, {KEY: f"a {' b '.join(markers)} c", OTHER_KEY: "d"})]
     quoted = frame.render_calls(_CALLS[_QUOTES])
-    # Without escapes, a quote or marker in a string is indistinguishable from a real one.
+    # Without escapes, a quote or marker in a string looks like a real one.
     is_raw = quoted is not None and QUOTED in quoted
     is_quoted = quoted is not None and any(QUOTED.join((quote, quote)) in quoted for quote in "\"'")
     samples = [
@@ -116,7 +115,7 @@ def render_round_trip_samples(
         samples.append(RoundTripSample("with the end of the turn", ONE_CALL, one + frame.end))
     for name, calls in {"one call after text": ONE_CALL, "two calls after text": TWO_CALLS}.items():
         answer = frame.render_answer(calls, ANSWER)
-        # A call that follows text without a marker or line break is part of the text.
+        # After text, a call without a marker or line break is part of the text.
         is_glued = answer is not None and re.match(r"\w|[{\[\"]", answer.partition(ANSWER)[2]) is not None
         samples.append(RoundTripSample(name, calls, answer, ANSWER, is_ambiguous=is_glued))
     samples.append(RoundTripSample("text without a call", (), _render_plain(frame), ANSWER))
@@ -133,7 +132,7 @@ def _render_plain(frame: PromptFrame) -> str | None:
 def find_round_trip_failures(
     format: Format, samples: Sequence[RoundTripSample], *, writes: bool = True
 ) -> tuple[RoundTripFailure, ...]:
-    """Return a failure for each sample that ``format`` misreads, and if ``writes``, for each that it miswrites."""
+    """Return a failure for each sample that ``format`` misreads and, if ``writes``, for each that it writes wrongly."""
     failures = []
     for sample in samples:
         texts = {} if sample.rendered is None else {"the template": sample.rendered}
@@ -141,7 +140,7 @@ def find_round_trip_failures(
             texts["the format"] = format.encode_calls(list(sample.calls))
         expected = _format(sample.calls, sample.content)
         for writer, text in texts.items():
-            # Whole, and in characters. Text that is much longer than real calls is split into longer chunks.
+            # Whole and in single characters; text much longer than real calls, in longer chunks.
             for size in (len(text), 1 + len(text) // 4_000):
                 parsed = _parse(text, size, format)
                 if parsed != expected:
@@ -151,7 +150,7 @@ def find_round_trip_failures(
 
 
 def _parse(text: str, size: int, format: Format) -> str:
-    """Parse ``text`` in chunks of ``size`` characters, and return its calls and content in a readable form."""
+    """Parse ``text`` in chunks of ``size`` characters, and return its calls and content in readable form."""
     parser = Parser(format, TOOL_SET, policy=_OWN_ONLY, generation_prompt="")
     events = [event for start in range(0, len(text), size or 1) for event in parser.feed(text[start : start + size])]
     turn = Turn.from_events([*events, *parser.close("stop")])
@@ -161,6 +160,6 @@ def _parse(text: str, size: int, format: Format) -> str:
 
 
 def _format(calls: Sequence[Call], content: str) -> str:
-    """Return calls and content in a readable form. Arguments are sorted, as some templates sort them."""
+    """Return calls and content in readable form. Arguments are sorted, because some templates sort them."""
     text = ", ".join(f"{name}({json.dumps(values, sort_keys=True, ensure_ascii=False)})" for name, values in calls)
     return f"{content!r} and [{text}]" if content else f"[{text}]"

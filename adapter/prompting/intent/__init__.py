@@ -1,4 +1,4 @@
-"""Help for models too small to choose a tool: a list of likely tools, candidate values, and a threshold for calls."""
+"""Help for models too small to choose a tool: a ranking of tools, candidate values, and a threshold for calls."""
 
 __all__ = [
     "candidate_values",

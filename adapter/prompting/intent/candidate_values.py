@@ -1,8 +1,7 @@
 """Find the candidates for each of a tool's parameters in a request. Constrained decoding allows only these values.
 
 Quoted strings, paths, numbers, URLs, dates, names and enum values are copied from the request. A value next to a
-parameter's name belongs to this parameter: "a base of 10 and a height of 5". A parameter without candidates is
-unconstrained.
+parameter's name belongs to it: "a base of 10 and a height of 5". A parameter without candidates is unconstrained.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from adapter.tools.coercion import list_types
 from adapter.tools.tool import Tool
 
 MAX_CHOICES = 200
-"""Maximum number of values per parameter. More do not help a model, and make the grammar slower."""
+"""Maximum number of values per parameter. More do not help a model, and slow the grammar down."""
 MAX_REQUEST_WORDS = 60
-"""Maximum number of words in a request. In longer requests, nearly every word would be a candidate."""
+"""Maximum number of words in a request. In a longer one, nearly every word would be a candidate."""
 MAX_DISTANCE = 4.0
-"""Maximum distance between a value and a parameter's name. A word between them counts 1.5, a stop word 0.5."""
+"""Maximum distance between a value and a parameter's name. Each word between them adds 1.5, a stop word 0.5."""
 MAX_REQUEST_CHARS = 2_500
-"""Maximum length of a request, in characters. Longer requests are documents that may contain any word."""
+"""Maximum length of a request, in characters. A longer one is a document that may contain any word."""
 
 _WORD = re.compile(r"[^\W_]+")
 _CLAUSE_END = re.compile(r"[.,;!?\n]|\b(?:and|or|but|then)\b")
@@ -41,14 +40,14 @@ _NAME = re.compile(r"(?<=[^\s.!?] )[A-Z][\w-]*(?: (?:(?:de|of|the) )?[A-Z0-9][\w
 """Matches capitalized words that do not begin a sentence."""
 _EDGES = "many much between within around near under over before after during per using"
 _NO_VALUE = STOP_WORDS.union(_EDGES.split())
-"""Words that a value neither begins nor ends with."""
+"""Words with which a value neither begins nor ends."""
 
 
 def narrow_tool(request: str, tool: Tool) -> tuple[Tool, dict[str, list[str]]]:
     """Return the tool with only its required and mentioned parameters, and the candidates for its string parameters by
     name.
 
-    Candidates of other types are added to the schema as an ``enum``.
+    Candidates of other types become an ``enum`` in the schema.
     """
     candidates = {name: found for name in tool.properties if (found := find_candidates(request, tool, name))}
     matched = match_by_proximity(request, tool.properties, _select_scalars(tool, candidates))
@@ -96,7 +95,7 @@ def find_candidates(request: str, tool: Tool, name: str) -> Sequence[Json]:
 
 
 def _is_target(value: str, request: str, name: str, tool: Tool) -> bool:
-    """Return whether ``value`` is precise enough for a risky tool. A path must be complete or quoted."""
+    """Return whether ``value`` is precise enough for a risky tool: a path must be complete or quoted."""
     is_path = PATHS & find_value_kinds(name, tool.properties[name]) or name in (*SOURCE, *DESTINATION)
     if not is_path or name in COMMAND:
         return _may_be_value(value)
@@ -105,10 +104,10 @@ def _is_target(value: str, request: str, name: str, tool: Tool) -> bool:
 
 
 def _find_lists(request: str, tool: Tool, schema: JsonObject) -> Iterator[list[Json]]:
-    """Yield the candidates for a list parameter: the lists that are written in the request.
+    """Yield the candidates for a list parameter: the lists written in the request.
 
-    If there are none, the only candidate is a list of all the request's numbers or quoted strings, unless another
-    required parameter could need some of them.
+    Without any, the only candidate is the list of all numbers or quoted strings in the request, unless another required
+    parameter could need some of them.
     """
     if written := spelled.find_lists(request):
         yield from (value for value, _ in written)
@@ -152,14 +151,14 @@ def _find_texts(request: str, name: str, schema: JsonObject) -> list[str]:
     names = _find_capitalized(rest)
     if names and "_name_" in kinds:
         return [*quoted, *names]
-    rest = re.sub("|".join([r"^\W*\w+", *map(re.escape, names)]), "\n", rest)  # a request begins with a verb
+    rest = re.sub("|".join([r"^\W*\w+", *map(re.escape, names)]), "\n", rest)  # the verb at the start
     runs = (run for part in re.split(r"[\n,;:!?、，。；：！？]\s*", rest) for run in spelled.find_runs(part))
     some = (run for run in runs if "_text_" in kinds or _may_be_value(run))
     return list(dict.fromkeys([*quoted, *names, *some]))
 
 
 def find_names(request: str) -> list[str]:
-    """Return the quoted strings and the capitalized words of a request."""
+    """Return a request's quoted strings and capitalized words."""
     quoted = spelled.find_quoted(request)
     for piece in quoted:
         request = request.replace(piece, "\n")
@@ -181,7 +180,7 @@ def _is_text(schema: Json) -> bool:
 
 
 def _select_scalars(tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dict[str, list[Value]]:
-    """Return the candidates of string and number parameters without an enum."""
+    """Return the candidates for string and number parameters without an enum."""
     free = (name for name in candidates if "enum" not in dict(tool.properties[name] or {}))
     return {name: [each for each in candidates[name] if isinstance(each, Value)] for name in free}
 
@@ -189,9 +188,9 @@ def _select_scalars(tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dic
 def _assign_in_order(request: str, tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dict[str, list[Json]]:
     """Assign one candidate to each parameter, in the order in which the candidates occur in the request.
 
-    This applies to a group of parameters that have the same candidates, if there are as many candidates as parameters.
-    If there are more, only the quoted candidates are used, or only the quoted and capitalized ones. An optional
-    parameter belongs to a group only if all its candidates are quoted.
+    This applies to a group of parameters with the same candidates, as many as there are parameters. If there are more
+    candidates, only quoted ones are used, or only quoted and capitalized ones. An optional parameter belongs to a group
+    only if all its candidates are quoted.
     """
     groups: dict[str, list[str]] = {}
     quoted = spelled.find_quoted(request)
@@ -217,8 +216,8 @@ def _overlaps(value: Json, used: Sequence[Value]) -> bool:
 def _is_mentioned(request: str, name: str, schema: Json, candidates: Mapping[str, Sequence[Json]]) -> bool:
     """Return whether the request mentions an optional parameter.
 
-    A flag, list or object is mentioned by a word from its name or description. Any other parameter is mentioned by a
-    path, an enum value or a value with a recognized shape.
+    A word from its name or description mentions a flag, list or object. Any other parameter is mentioned by a path, an
+    enum value or a value of a recognized shape.
     """
     is_certain = name in candidates and (
         "enum" in dict(schema or {}) or find_value_kinds(name, schema) & {*PATHS, *_SHAPED}
@@ -234,10 +233,10 @@ def _is_mentioned(request: str, name: str, schema: Json, candidates: Mapping[str
 def match_by_proximity(
     request: str, properties: Mapping[str, Json], candidates: Mapping[str, Sequence[Value]]
 ) -> dict[str, list[Value]]:
-    """Return, for each parameter whose name occurs in the request, the ``candidates`` that are nearest to the name.
+    """Return, for each parameter whose name occurs in the request, the ``candidates`` nearest to the name.
 
     No part of the request is used for two parameters. Only distinctive values count: numbers, quoted strings, and
-    strings with a digit or a capital.
+    strings with a digit or capital.
     """
     if len(request) > MAX_REQUEST_CHARS:
         return {}
@@ -262,7 +261,7 @@ def match_by_proximity(
 def _measure_distances(
     request: str, mentions: Sequence[tuple[int, int, float]], span: _Span, *, is_number: bool
 ) -> Iterator[tuple[float, int]]:
-    """For each parameter mentioned near the value at ``span``, yield the distance, and the nearer end of the value."""
+    """Yield, for each parameter mentioned near the value at ``span``, the distance and the value's nearer end."""
     start, end = span
     for first, last, doubt in mentions:
         is_behind = last <= start
@@ -290,10 +289,10 @@ def find_spans(request: str, value: Json) -> list[_Span]:
 
 
 def _find_mentions(request: str, name: str, properties: Mapping[str, Json]) -> Iterator[tuple[int, int, float]]:
-    """Yield the start and end of each mention of a parameter, and a distance to add for the mention's uncertainty.
+    """Yield the start and end of each mention of a parameter, and a distance to add if the mention is uncertain.
 
-    The request mentions a parameter by its full name, by a word that is in no other parameter's name, or by a word that
-    is in no other parameter's description.
+    A parameter is mentioned by its full name, or by a word from its name or description that no other parameter's name
+    or description has.
     """
     names = {each: [stem_word(word) for word in split_words(each)] for each in properties}
     texts = {each: {stem_word(word) for word in split_words(get_description(properties[each]))} for each in properties}

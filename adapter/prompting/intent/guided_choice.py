@@ -22,14 +22,14 @@ from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 
 _READS = re.compile(r"(?i)(?:read|view|open|show|cat)(?:_?file\w*)?$")
-"""Matches names of tools to prefer if the request is only a path. Reading a file is harmless."""
+"""Matches names of tools to prefer if the request is only a path, because reading a file is harmless."""
 UNUSED_VALUE = 0.1
-"""Factor applied to a tool's score for each quoted string or path in the request that fits none of its parameters."""
+"""Factor for a tool's score, for each quoted string or path in the request that fits none of its parameters."""
 MIN_SCORE = 2.0
 """Minimum BM25 score at which a request needs a tool."""
 MIN_SHARED_WORDS = 3
-"""Number of shared words that justify a call to a tool at any score, because in a small tool set every word is common
-and scores low. The request must also contain a value for each required parameter."""
+"""Number of shared words that justify a call at any score, if the request has a value for each required parameter. In a
+small tool set, every word is common and scores low."""
 DISTINCTIVE = frozenset({"_path_", "_folder_", "_mail_", "_url_", "_date_", "_time_", "_code_"})
 """Kinds of values that occur mainly in requests for an action."""
 _REFUSED = re.compile(r"(?i)\b(?:no|not|without|don't)\b[^.!?\n]{0,30}\btools?\b")
@@ -41,15 +41,15 @@ class GuidedChoiceSettings:
     """Settings for `plan_guided_choice`."""
 
     threshold: bool = True
-    """True to call a tool only if its definition is similar enough to the request; False to always call a tool."""
+    """True to call a tool only if its definition is similar enough to the request; False to always call one."""
     known_paths: Sequence[str] = ()
-    """Paths of the files in the workspace, to find the file that a request mentions by a part of its path."""
+    """Paths of the workspace's files, to find a file that a request mentions by part of its path."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuidedChoice:
-    """The planned answer: a call to one of ``tools``, or words if ``tools`` is empty. ``choices`` are the values to
-    which string parameters are restricted."""
+    """The planned answer: a call to one of ``tools``, or words if that is empty. ``choices`` are the allowed values of
+    string parameters."""
 
     tools: ToolSet = field(default_factory=ToolSet)
     choices: Choices = field(default_factory=dict)
@@ -58,7 +58,7 @@ class GuidedChoice:
 def plan_guided_choice(
     request: str, tools: ToolSet, settings: GuidedChoiceSettings, *, must_call: bool = False
 ) -> GuidedChoice:
-    """Plan the answer to the last request in a conversation. ``must_call`` states whether a call is required.
+    """Plan the answer to the last request in a conversation. ``must_call``: whether a call is required.
 
     A tool that deletes, moves or overwrites data, or executes commands, is offered only if the request names its
     targets.
@@ -102,7 +102,8 @@ def should_call(request: str, tools: ToolSet, ranking: ToolRanking, scores: Mapp
 
 
 def names_tool(request: str, name: str) -> bool:
-    """Return whether a request has a tool's name. Names without an underscore may be common words, and do not count."""
+    """Return whether a request contains a tool's name. Names without an underscore do not count, because they may be
+    common words."""
     return "_" in name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", request) is not None
 
 
@@ -111,7 +112,7 @@ def _find_known_path_candidates(
 ) -> dict[str, list[str]]:
     """Return the candidates for each path parameter, using the paths of ``known`` files.
 
-    A candidate that is the end of known paths is replaced by these paths. A parameter gets all known paths if no
+    A candidate that is the end of known paths is replaced with these paths. A parameter gets all known paths if no
     candidate for it is a path, or if another path parameter has the same candidates.
     """
     names = [name for name, schema in tool.properties.items() if known and PATHS & find_value_kinds(name, schema)]
@@ -125,9 +126,9 @@ def _find_known_path_candidates(
 
 
 def plan_next_call(request: str, tools: ToolSet, calls: Sequence[tuple[str, JsonObject]]) -> GuidedChoice:
-    """Plan the call that follows ``calls`` (names and arguments) in the same answer, with values that no call has used.
+    """Plan the call after ``calls`` (names and arguments) in the same answer, with values that no call has used.
 
-    The plan has no tools if the calls use all values of the request.
+    The plan has no tools if the calls use all values in the request.
     """
     name, arguments = calls[0]
     further = find_further_arguments(unquote(request), tools[name], arguments) if name in tools else []
@@ -142,7 +143,7 @@ def plan_next_call(request: str, tools: ToolSet, calls: Sequence[tuple[str, Json
 def _count_unused(values: Collection[str], request: str, tool: Tool) -> int:
     """Return how many ``values`` (the request's quoted strings and paths) ``tool`` would leave unused.
 
-    A value is used if it is the only candidate for a parameter. If a request has only one value, it is not counted.
+    A value is used if it is the only candidate for a parameter. A request's only value is not counted.
     """
     _, found = narrow_tool(request, tool)
     taken = {value for candidates in found.values() if len(candidates) == 1 for value in candidates}
@@ -150,8 +151,8 @@ def _count_unused(values: Collection[str], request: str, tool: Tool) -> int:
 
 
 def _names_targets(tool: Tool, found: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether the request contains a value for the tool's command. If the tool has no command, return whether it
-    contains a value for each of the tool's strings and lists."""
+    """Return whether the request contains a value for the tool's command or, without a command, for all its strings and
+    lists."""
     names = [name for name in tool.properties if name in COMMAND] or tool.properties
     free = (tool.properties[name] for name in names if name not in found)
     return not any("enum" not in dict(each or {}) and {"string", "array"} & list_types(each) for each in free)

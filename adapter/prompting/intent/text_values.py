@@ -13,11 +13,10 @@ from typing import NamedTuple, TypeAlias
 from adapter.core.events import Json
 
 MAX_RUN_WORDS = 6
-"""Maximum number of unquoted words in a value. Longer runs of words are usually sentences."""
+"""Maximum number of words in an unquoted value. Longer runs of words are usually sentences."""
 
 _CLOSING_QUOTES = dict(zip("'\"`“‘«„「『", "'\"`”’»“」』", strict=True))
-# A quote opens after whitespace or a bracket and closes before whitespace or punctuation; don't and class="big" have no
-# such quotes.
+# A quote opens after whitespace or a bracket and closes before whitespace or punctuation, unlike in don't or a="b".
 _OPENING_QUOTE = re.compile(rf"(?:^|(?<=[\s(\[{{:,]))[{''.join(_CLOSING_QUOTES)}](?=[^\n])")
 _QUOTE_ENDS = {
     opening: re.compile(rf"\n|{closing}(?=$|[\s)\]}},.;:!?])|\Z") for opening, closing in _CLOSING_QUOTES.items()
@@ -43,7 +42,7 @@ KINDS = {
     ),
     "_number_": re.compile(r"\b\d+(?:,\d{3})*(?:\.\d+)?\b"),
 }
-"""Patterns of values by kind. Narrow patterns come before general ones."""
+"""Patterns for values by kind. Narrow patterns come before general ones."""
 
 
 class Number(NamedTuple):
@@ -61,7 +60,7 @@ def find_values_of_kind(kind: str, text: str) -> list[str]:
 
 
 def unquote(text: str) -> str:
-    """Return ``text`` without the quotes around it, if there are any."""
+    """Return ``text`` without quotes around it, if any."""
     stripped = text.strip()
     inner, found = stripped[1:-1], [piece.strip() for piece in find_quoted(stripped)]
     return inner if inner.strip() and found == [inner.strip()] else text
@@ -70,7 +69,7 @@ def unquote(text: str) -> str:
 def find_quoted(text: str) -> list[str]:
     """Return the quoted strings in ``text``, without their quotes and the spaces that French puts inside them."""
     found: list[str] = []
-    ends: dict[str, int] = {}  # the next closing quote, or the end of the line if there is none
+    ends: dict[str, int] = {}  # the next closing quote, or the end of the line
     last = 0
     for quote in _OPENING_QUOTE.finditer(text):
         start = quote.end()
@@ -123,7 +122,7 @@ def find_runs(text: str, max_words: int = MAX_RUN_WORDS) -> list[str]:
 
 
 def find_known_paths(paths: Iterable[str], text: str) -> list[str]:
-    """Return the ``paths`` that ``text`` names, in full or by their last parts, or else by names without suffixes."""
+    """Return the ``paths`` that ``text`` names in full or by their last parts, or else by names without suffixes."""
     paths = list(paths)
     # grep and compilers write a location as "src/app.py:12:"
     words = {re.sub(r":\d.*$", "", _strip(word).replace("\\", "/")) for word in text.split()}

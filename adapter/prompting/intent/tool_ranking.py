@@ -1,7 +1,7 @@
 """Rank tools for a request with BM25 over their names, descriptions and parameters.
 
-A value in a request is indexed as its kind, such as ``_time_``, and so is a parameter for such a value. Therefore, a
-tool with a time parameter matches "wake me at 06:45", although the two have no word in common.
+A value in a request is indexed as its kind, such as ``_time_``, and so is a parameter for such a value. A tool with a
+time parameter therefore matches "wake me at 06:45", although they share no word.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from adapter.tools.tool_set import ToolSet
 K1, B = 1.2, 0.4
 """Parameters of BM25: the weight of a word's repetitions (0: none), and the penalty for long definitions."""
 NAME_WEIGHT, DESCRIPTION_WEIGHT = 3, 2
-"""Weights of a word in a tool's name and description. A word in a parameter has the weight 1."""
+"""Weights of a word in a tool's name and description. In a parameter, it is 1."""
 MISFIT_FACTOR = 0.06
-"""Factor applied to the score of an unsuitable tool: one that requires more paths or numbers than the request contains,
-has no parameters for all of the request's quoted strings, or is risky and shares no word with the request."""
+"""Factor for the score of an unsuitable tool, which requires more paths or numbers than the request contains, has no
+parameters for all of the request's quoted strings, or is risky and shares no word with the request."""
 
 
 def list_request_terms(text: str) -> list[str]:
-    """Return the stems of the words in a request, with values replaced by their kinds."""
+    """Return the stems of a request's words, with values replaced by their kinds."""
     quoted = find_quoted(text)
     text = _cut_out(text, quoted)
     paths = [path for path in find_paths(text) if not (KINDS["_mail_"].search(path) or re.fullmatch(r"[\d.]+", path))]
@@ -42,7 +42,7 @@ def list_request_terms(text: str) -> list[str]:
 
 
 def _cut_out(text: str, pieces: Iterable[str]) -> str:
-    """Replace ``pieces``, which are in the order of the text, with spaces."""
+    """Replace ``pieces``, in the order of the text, with spaces."""
     rest, end = [], 0
     for piece in pieces:
         start = text.find(piece, end)
@@ -64,7 +64,7 @@ class ToolRanking:
         self._mean = sum(document.total() for document in self._documents.values()) / max(count, 1) or 1.0
 
     def score_tools(self, request: str) -> dict[str, float]:
-        """Return the score of each tool, best first. The score is 0 if the tool shares no word with the request."""
+        """Return each tool's score, best first. It is 0 if the tool shares no word with the request."""
         words = Counter(list_request_terms(request))
         scores = {name: self._score(name, words) for name in self._tools}
         return dict(sorted(scores.items(), key=lambda pair: -pair[1]))

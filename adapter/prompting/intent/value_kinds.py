@@ -19,7 +19,7 @@ _HINTS = {
     "_code_": r"\bid\b|_id|number of|sku|symbol|code|currenc",
     "_name_": r"\bname\b|[a-z]Name\b|_name\b",
 }
-"""Patterns for the name and description of a string parameter, by the kind of value that the parameter accepts."""
+"""Maps a kind of value to a pattern for the name and description of string parameters that accept it."""
 
 
 def get_description(schema: Json) -> str:
@@ -27,7 +27,7 @@ def get_description(schema: Json) -> str:
 
 
 def find_value_kinds(name: str, schema: Json) -> set[str]:
-    """Return the kinds of values, such as ``_url_``, that a parameter accepts, judged by its name and schema."""
+    """Return the kinds of values, such as ``_url_``, that a parameter accepts according to its name and schema."""
     if not isinstance(schema, dict):
         return set()
     types, text = list_types(schema), f"{name} {get_description(schema)}"

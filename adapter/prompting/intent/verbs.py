@@ -27,7 +27,8 @@ uninstall: / format force overwrite revoke truncate uninstall
 buy: book order / buy charge checkout pay purchase refund transfer
 run: commit execute install pop run send start toggle turn
 """
-"""The verbs after a slash do not show that a tool changes something, because they are often nouns or adjectives."""
+"""Verbs by action. Those after a slash do not show that a tool changes something, because they are often nouns or
+adjectives."""
 
 
 def _parse_table(table: str) -> list[tuple[str, str]]:
@@ -53,8 +54,8 @@ delete: apag borr cancell effac elimin entfern exclu lösch quita rimuov skasuj 
 """
 _ENGLISH = {verb: name for name, verbs in reversed(ACTIONS.items()) for verb in verbs}
 _FOREIGN = {stem: name for name, stems in _parse_table(_STEMS_TABLE) for stem in stems.split()}
-"""Actions by the stems of verbs in German, French, Spanish, Italian, Portuguese, Dutch and Polish, as in requests for
-files."""
+"""Maps stems of verbs in requests for files to actions: German, French, Spanish, Italian, Portuguese, Dutch and
+Polish."""
 _UNACCENTED = str.maketrans("áéíóú", "aeiou")
 _ENDINGS = frozenset(["", "a", "ar", "are", "e", "en", "er", "ere", "es", "ez", "i", "ia", "ir", "ire", "n", "r"])
 READS = ("read", "look")
@@ -75,15 +76,15 @@ _BEGINNING = re.compile(
     (?:(?:please|bitte|por\s+favor)[, ]+|(?:in|dans|en|em)\s\S+\s)?(?P<verb>[^\W\d_]+)(?=\s)""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Matches the first word of a sentence, after "can you", "please" or "in a.md, ", and a verb with a pronoun after a
-comma: "a.md is outdated, delete it"."""
+"""Matches a sentence's first word, after "can you", "please" or "in a.md, ", and a verb that has a pronoun as its
+object and follows a comma: "a.md is outdated, delete it"."""
 _RENAMES = re.compile(r"call\s+(?:it|them|this|that)\s", re.IGNORECASE)
 _ENCLITIC = re.compile(r"([^\W\d_]{3,}?)(?:me|te|se|nos)?-?l[aeo]s?(?!\w)", re.IGNORECASE)
-"""Matches a verb with a pronoun for its object, in Spanish, Italian or Portuguese: corrígelo."""
+"""Matches a verb with its object as a pronoun, in Spanish, Italian or Portuguese: corrígelo."""
 _LAST_VERB = re.compile(r"([^\W\d_]+n)(?=\s*(?:[.,;:!?\n]|\Z))")
 """Matches a word that may be an infinitive at the end of a German sentence."""
 MAX_BEGINNING = 400
-"""Number of characters at the beginning of a request that are searched for its verb."""
+"""Number of characters at the start of a request that are searched for its verb."""
 _SENTENCE_END = re.compile(r"[.!;\n](?=\s)|[?？](?=\s|\Z)")
 _ASKS = re.compile(r"\w[?](?=\s)|？|[?]\s*\Z")
 _POLITE = re.compile(
@@ -93,17 +94,17 @@ _POLITE = re.compile(
     |ください|もらえ|请|帮我|주세요|줄래""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Matches words of polite requests, which may have a question mark."""
+"""Matches words of polite requests, which may end with a question mark."""
 
 
 def sounds_like_change(name: str) -> bool:
-    """Return whether a tool probably changes something, judging by the verbs in its name."""
+    """Return whether a tool probably changes something, according to the verbs in its name."""
     words = set(split_words(name))
     return not words & _READING or bool(words & _CHANGING)
 
 
 def sounds_destructive(name: str) -> bool:
-    """Return whether a tool probably does something that cannot be undone, judging by the verbs in its name."""
+    """Return whether a tool probably does something that cannot be undone, according to the verbs in its name."""
     return not _DESTRUCTIVE.isdisjoint(split_words(name))
 
 
@@ -115,7 +116,7 @@ def sounds_like(name: str, *actions: str) -> bool:
 
 
 def act_alike(name: str, other: str) -> bool:
-    """Return whether two names of tools may mean the same action, judging by the verbs in them."""
+    """Return whether two tool names may mean the same action, according to their verbs."""
     mine, others = _list_actions(name), _list_actions(other)
     return not mine or not others or not mine.isdisjoint(others)
 
@@ -131,12 +132,10 @@ def find_related_stems(text: str) -> set[str]:
 
 
 def find_requested_action(request: str) -> tuple[str, int]:
-    """Return the action whose verb begins a sentence of ``request``, and the index of the verb. In German, the verb may
-    also be the last word; the index is then 0.
+    """Return the action whose verb begins a sentence of ``request``, and the verb's index, or "" and 0.
 
-    A verb with a pronoun for its object, as in Spanish, may be anywhere: corrígelo.
-
-    Return "" and 0 if there is none. Questions do not count, except polite requests: "Can you fix a.md?".
+    In German, the verb may also be the last word, and in Spanish, one with its object as a pronoun (corrígelo) may be
+    anywhere; the index is then 0. Questions do not count, except polite requests: "Can you fix a.md?".
     """
     for match in _BEGINNING.finditer(request, 0, MAX_BEGINNING):
         action = "move" if _RENAMES.match(request, match.start("verb")) else _find_action(match["verb"].lower())
@@ -155,7 +154,7 @@ def find_requested_action(request: str) -> tuple[str, int]:
 
 
 def asks_for(text: str, *actions: str) -> bool:
-    """Return whether a word of ``text``, at any position, is a verb for one of ``actions``."""
+    """Return whether any word of ``text`` is a verb for one of ``actions``."""
     return any(_find_action(word) in actions for word in re.findall(r"[^\W\d_]+", text.lower()))
 
 
@@ -175,13 +174,13 @@ def _is_asked(request: str, start: int) -> bool:
 
 
 def is_question(request: str) -> bool:
-    """Return whether ``request`` ends with a question, or contains one without being worded as a polite request. A
-    request for a change is not a question."""
+    """Return whether ``request`` ends with a question, or contains one and is not worded as a polite request. A request
+    for a change is not a question."""
     if find_requested_action(request)[0] not in ("", *READS):
         return False
     return request.rstrip().endswith(("?", "？")) or (bool(_ASKS.search(request)) and not _POLITE.search(request))
 
 
 def is_stop_word(word: str) -> bool:
-    """Return whether a word of a request is a stop word or a verb, and therefore not a value."""
+    """Return whether a word of a request is a stop word or verb, and therefore not a value."""
     return word in STOP_WORDS or any(word in verbs for verbs in ACTIONS.values())
