@@ -1,4 +1,4 @@
-"""Dialects: the tool sets of five coding agents. A model is offered the tools of one dialect."""
+"""Dialects: the tool sets of five coding agents. A session offers a model the tools of one dialect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MODULES = {
     "promptly": "adapter.dialects.promptly",
     "proto": "adapter.dialects.proto_cli",
 }
-"""Module of each dialect, imported on first use. Each module defines ``DIALECT``."""
+"""Each dialect's module, imported on first use. It defines ``DIALECT``."""
 
 _ALIASES = {
     **dict.fromkeys(("zaguan", "zaguan-blade", "zaguan_blade"), "blade"),
@@ -37,7 +37,7 @@ DEFINED_FIELDS = ("name", "description", "parameters", "unlisted", "aliases", "a
 """Fields of the tools in `definitions.json`, which ``python -m tests.generate`` writes."""
 
 NO_TOOLS = Dialect("none", "no tools of a dialect", ())
-"""The ``none`` dialect, for programs that offer only their own tools."""
+"""The dialect ``none``, for programs that offer only their own tools."""
 
 _AVAILABLE = f"{', '.join(_MODULES)}, or {NO_TOOLS.name}"
 
@@ -57,10 +57,10 @@ def get_dialect(name: str | Dialect) -> Dialect:
 
 
 def load_tools_for_parsing(name: str) -> ToolSet:
-    """Return the tools of the dialect ``name`` for a parser, which matches calls but does not validate them. If
-    possible, the tools' classes are not loaded, because loading them takes longer than parsing a megabyte of text.
+    """Return the tools of the dialect ``name`` for a parser, which matches calls but does not validate them.
 
-    Raises UsageError for an unknown name; the message suggests the most similar one.
+    If possible, the tools' classes are not loaded, because that takes longer than parsing a megabyte of text. Raises
+    UsageError for an unknown name; the message suggests the most similar one.
     """
     resolved = _resolve_name(name)
     rows: dict[str, list[JsonObject]] = json.loads(get_data(__package__, "definitions.json") or b"{}")

@@ -2,7 +2,7 @@
 
 A model that knows another program may call ``Edit`` in a session that has ``apply_edit``. The call is translated if one
 of the session's tools has the same operation and effect, and can express the whole call. That tool's rules and
-approvals then apply. If there is no such tool, the called tool is reported as unknown.
+approvals then apply. Otherwise, the called tool is reported as unknown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from adapter.tools.tool_set import ToolSet
 def translate_call(
     name: str, arguments: Mapping[str, Json] | str, tools: ToolSet, active: Dialect | None = None
 ) -> MatchedCall | None:
-    """Translate a call to a foreign tool (a tool of another dialect) into a call to one of ``tools``.
+    """Translate a call to a foreign tool (another dialect's) into a call to one of ``tools``.
 
     Return None if there is no unambiguous translation. ``active``: the session's dialect, whose tools are not foreign.
     """
@@ -40,7 +40,7 @@ def translate_call(
 def _find_translations(
     name: str, arguments: Mapping[str, Json] | str, tools: ToolSet, active: Dialect | None
 ) -> Iterator[MatchedCall | None]:
-    """Yield a translation of the call for each dialect that has the tool, or None if no session tool fits."""
+    """Yield a translation for each dialect that has the called tool, or None if no session tool fits."""
     for dialect, tool in _find_foreign_tools(name, active):
         call = _validate_exactly(tool, arguments)
         if call is None:
@@ -59,8 +59,10 @@ def _find_translations(
 
 
 def find_tools_for_effect(edit: ops.FileEdit, tools: ToolSet, called: str) -> list[Tool]:
-    """Return the tools needed for one file's part of a patch. ``called``: the tool that the model called, which is
-    preferred. Raises ToolError if a necessary tool is missing.
+    """Return the tools that one file's part of a patch needs. ``called``: the tool that the model called, which is
+    preferred.
+
+    Raises ToolError if a tool is missing.
     """
     by_call = sorted(tools.values(), key=lambda tool: tool.name != called)
     needed: list[tuple[type, str]] = [(ops.Move, "moves")] if edit.moved_to else []
@@ -83,14 +85,14 @@ _ACTIONS: dict[ops.FileAction, tuple[type, str]] = {
 
 
 def _build_example_operation(tool: Tool) -> ops.Operation | None:
-    """Return the operation of the tool's example, or None if the tool has no example or no class."""
+    """Return the operation of the tool's example, or None if it has no example or no class."""
     return tool.validate(tool.example).to_operation() if tool.validate is not None and tool.example else None
 
 
 def extract_apply_patch(arguments: Mapping[str, Json] | str) -> str | None:
-    """Return the patch in a command that runs ``apply_patch``, a program of Codex, or None for any other command.
+    """Return the patch in a command that runs ``apply_patch``, a program of Codex, or None for other commands.
 
-    Models trained with Codex write ``["apply_patch", PATCH]``, ``["bash", "-lc", LINE]`` or only LINE. A LINE contains
+    Models trained with Codex write ``["apply_patch", PATCH]``, ``["bash", "-lc", LINE]`` or only LINE, which contains
     the patch as a here-document.
     """
     try:
@@ -112,7 +114,7 @@ _HERE_DOCUMENT = re.compile(
 
 
 def _find_foreign_tools(name: str, active: Dialect | None) -> list[tuple[Dialect, Tool]]:
-    """Return the foreign tools with the documented name ``name``, or else those with this alias."""
+    """Return the foreign tools with the documented name ``name`` or, without any, those with this alias."""
     foreign = [
         (dialect, tool)
         for dialect in map(get_dialect, list_dialect_names())
@@ -123,7 +125,7 @@ def _find_foreign_tools(name: str, active: Dialect | None) -> list[tuple[Dialect
 
 
 def _validate_exactly(tool: Tool, arguments: Mapping[str, Json] | str) -> MatchedCall | None:
-    """Resolve a call to ``tool``. Return None unless the tool accepts every argument."""
+    """Validate a call to ``tool``. Return None unless it is valid and the tool accepts every argument."""
     try:
         given, _ = parse_arguments(arguments)
         _, named, _ = normalize_call(tool.name, given, ToolSet([tool]))
@@ -135,7 +137,7 @@ def _validate_exactly(tool: Tool, arguments: Mapping[str, Json] | str) -> Matche
 
 
 def _translate_to(call: MatchedCall, target: Tool) -> MatchedCall | None:
-    """Translate a foreign call into a call to ``target``. Return None if this would change the operation."""
+    """Translate a foreign call into a call to ``target``, or return None if this would change the operation."""
     wanted = _build_operation(call)
     named: JsonObject = {}
     minimal = _build_operation_without(call, call.arguments.keys() - set(call.tool.required))
@@ -144,7 +146,7 @@ def _translate_to(call: MatchedCall, target: Tool) -> MatchedCall | None:
             continue
         parameter = _match_parameter(key, call.tool, target)
         if parameter is None:
-            minimal = None  # ``target`` may do by default what the argument requests
+            minimal = None  # the argument may request the default of ``target``
         elif parameter in named:
             return None
         else:
@@ -167,8 +169,8 @@ def _match_parameter(key: str, foreign: Tool, target: Tool) -> str | None:
 
 
 def _is_same_operation(one: ops.Operation | None, wanted: ops.Operation | None, minimal: ops.Operation | None) -> bool:
-    """Return whether ``one`` equals ``wanted``. An optional field may differ if the call leaves it unset, so that
-    ``minimal`` has the same value as ``wanted``. ``minimal`` is the call's operation without optional arguments."""
+    """Return whether ``one`` equals ``wanted``, except for optional fields that the call leaves unset: those that
+    ``minimal``, the operation without optional arguments, has in common with ``wanted``."""
     if one is None or wanted is None or type(one) is not type(wanted):
         return False
     if isinstance(wanted, ops.Delete):
@@ -188,13 +190,14 @@ def _is_same_operation(one: ops.Operation | None, wanted: ops.Operation | None, 
 
 
 def _count_differing_fields(one: MatchedCall, other: MatchedCall) -> int:
-    """Return the number of fields in which two calls of the same operation differ."""
+    """Return the number of fields in which two calls with the same operation differ."""
     left, right = _to_comparable(_build_operation(one)), _to_comparable(_build_operation(other))
     return sum(getattr(left, field.name) != getattr(right, field.name) for field in fields(left))
 
 
 def _to_comparable(operation: ops.Operation | None) -> Any:
-    """Return an operation to compare. An edit's patches become tolerant, because the two tools may differ in this."""
+    """Return an operation for comparison. An edit's patches become tolerant, because the two tools may differ in
+    this."""
     if not isinstance(operation, ops.PatchText):
         return operation
     patches = tuple(replace(each, exact=False) for each in operation.patches)
@@ -206,7 +209,7 @@ def _build_operation(call: MatchedCall) -> ops.Operation | None:
 
 
 def _build_operation_without(call: MatchedCall, omitted: Set[str]) -> ops.Operation | None:
-    """Return the call's operation without the arguments ``omitted``, or None if such a call is invalid."""
+    """Return the call's operation without the arguments ``omitted``, or None if the call is then invalid."""
     given = {key: value for key, value in call.arguments.items() if key not in omitted}
     try:
         return _build_operation(validate_call(call.tool.name, given, ToolSet([call.tool])))

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A named set of tools: tool classes, in the order of the prompt, followed by tools that are defined as data.
+    """A named set of tools: tool classes, in the order of the prompt, and then tools that are defined as data.
 
-    ``preapproved``: effects that need no approval according to the document that defines the dialect. ``basic``: names
-    of the tools that suffice for most tasks, or none if all are needed.
+    ``preapproved``: effects that need no approval according to the dialect's document. ``basic``: names of the tools
+    that suffice for most tasks; empty if all are needed.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Dialect:
         return ToolSet([*(kind.build_tool() for kind in self.classes), *self.defined])
 
     def list_tool_names(self, aliases: bool = False) -> list[str]:
-        """Return the tools' documented names. If ``aliases`` is true, include their second names."""
+        """Return the tools' documented names and, if ``aliases`` is true, their second names."""
         names = [
             name for kind in self.classes for name in (kind.naming.name, *(kind.naming.second_names if aliases else ()))
         ]

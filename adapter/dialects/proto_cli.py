@@ -1,7 +1,7 @@
 """The file system tools of proto CLI, from its "File System Tools" documentation page.
 
-The document requires absolute paths. Relative paths are also accepted and start at the project root, and results
-contain relative paths. ``read_file`` counts lines from 0.
+The document requires absolute paths. Relative paths are also accepted, from the project root, and results contain
+relative paths. ``read_file`` counts lines from 0.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TE
 MAX_READ_LINES = 1_000
 """Default number of lines in a page from `ProtoReadFile`."""
 MAX_READ_BYTES = 25_000
-"""Maximum size of a page from `ProtoReadFile`, in bytes. This is proto CLI's own, undocumented limit."""
+"""Maximum size of a page from `ProtoReadFile`, in bytes: proto CLI's own, undocumented limit."""
 MAX_LINE_CHARACTERS = 2_000
-"""Maximum length of a line, in characters. The rest of the line is omitted."""
+"""Maximum length of a line, in characters. The rest of it is omitted."""
 MAX_PATHS = 100
-"""Maximum number of paths in the result of `ProtoGlobTool`."""
+"""Maximum number of paths in a result of `ProtoGlobTool`."""
 MAX_ENTRIES = 1_000
 """Maximum number of entries in a listing."""
 MAX_MATCHES = 500
-"""Maximum number of matches in the result of `ProtoGrepSearch`."""
+"""Maximum number of matches in a result of `ProtoGrepSearch`."""
 
 
 class ProtoListDirectory(ToolClass):
@@ -51,7 +51,7 @@ class ProtoListDirectory(ToolClass):
     ignore: Annotated[list[str] | None, Parameter("Glob patterns to exclude", "exclude", "ignore_patterns")] = None
     respect_git_ignore: Annotated[bool, Parameter("Respect .gitignore", "respect_gitignore", "git_ignore")] = True
     file_filtering_options: SkipJsonSchema[dict[str, bool] | None] = None
-    """An object that contains ``respect_git_ignore``. proto CLI expects this undocumented form."""
+    """An object with ``respect_git_ignore``: the undocumented form that proto CLI expects."""
 
     def to_operation(self) -> ops.Operation:
         respected = (self.file_filtering_options or {}).get("respect_git_ignore", self.respect_git_ignore)

@@ -1,4 +1,4 @@
-"""Format tool results as text for the model. The dialects share these functions.
+"""Format tool results as text for the model, with functions that all dialects share.
 
 Lines are short and begin with the path. Hints are added where a model needs them. A result's notes follow its text as
 ``(note: ...)`` lines.
@@ -27,7 +27,7 @@ def _number_lines(file: ops.FileText) -> list[str]:
 
 
 def format_numbered_lines(file: ops.FileText) -> str:
-    """Return numbered lines, below a header with their range and the total number of lines."""
+    """Return numbered lines below a header with their range and the total number of lines."""
     if file.total_lines == 0:
         return format_file(file)
     total = "a large file" if file.total_lines is None else file.total_lines
@@ -48,8 +48,8 @@ def take_page(file: ops.FileText, max_bytes: int) -> tuple[ops.FileText, bool]:
 
 
 def format_numbered_page(file: ops.FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
-    """Return the numbered lines that fit into ``max_bytes``. If more lines follow, append a hint that ``read_on``
-    builds from the next line's number."""
+    """Return the numbered lines that fit into ``max_bytes``, and a hint below them if more lines follow. ``read_on``
+    builds the hint from the next line's number."""
     if not file.text:
         return format_file(file)
     page, has_more = take_page(file, max_bytes)
@@ -58,8 +58,8 @@ def format_numbered_page(file: ops.FileText, max_bytes: int, read_on: Callable[[
 
 
 def format_plain_page(file: ops.FileText, max_bytes: int, read_on: Callable[[int], str]) -> str:
-    """Return the text that fits into ``max_bytes``. If more lines follow, prepend a hint that ``read_on`` builds from
-    the next line's number."""
+    """Return the text that fits into ``max_bytes``, and a hint above it if more lines follow. ``read_on`` builds the
+    hint from the next line's number."""
     page, has_more = take_page(file, max_bytes)
     head = [f"Showing lines {_format_range(page)} ({read_on(page.end_line + 1)}).", "---"] if has_more else []
     return "\n".join([*_format_notes(file.notes), *head, format_file(page)])
@@ -76,7 +76,7 @@ def format_written(written: ops.FileWritten) -> str:
 
 
 def format_patched(patched: ops.FilePatched | ops.FilesPatched) -> str:
-    """Summarize the edits. If an old text differed from the file, the summary includes the notes and the diff."""
+    """Summarize the edits. If an old text differed from the file, include the notes and the diff."""
     if isinstance(patched, ops.FilePatched):
         text = f"Applied {pluralize(patched.count, 'patch', 'patches')} to {patched.path}."
     else:
@@ -105,7 +105,7 @@ def format_listing(
     """Format one entry per line, with ``/`` after directories. Size and time come first if known.
 
     ``offset`` and ``limit`` select a page of entries. ``read_on`` builds the hint from the next entry's number. Without
-    ``read_on``, the hint suggests a narrower listing.
+    it, the hint suggests a narrower listing.
     """
     head = f"{listing.path}/"
     total = len(listing.entries) + listing.omitted
@@ -154,7 +154,7 @@ def format_grouped_matches(found: ops.GrepResult, pattern: str) -> str:
 
 
 def format_omitted_matches(found: ops.GrepResult) -> list[str]:
-    """Return a line with the number of matches beyond the limit, in a list. Return [] if there are none."""
+    """Return a line with the number of matches beyond the limit, in a list, or []."""
     shown, files = len(found.hits), pluralize(len(found.files), "file")
     if found.total <= shown:
         return []
@@ -179,7 +179,7 @@ def _format_block(hit: ops.GrepMatch) -> Iterable[str]:
 
 
 def format_command(run: ops.CommandOutput | ops.ProgramOutput) -> str:
-    """Return a command's output. If the command failed, a line about the failure precedes the output."""
+    """Return a command's output, below a line about the failure if it failed."""
     output = _join(run.output.strip("\n") or "(no output)", notes=run.notes)
     if run.timed_out or run.exit_code is None:
         return f"Command {'timed out and ' if run.timed_out else ''}was stopped. Its output so far:\n{output}"
@@ -187,7 +187,7 @@ def format_command(run: ops.CommandOutput | ops.ProgramOutput) -> str:
 
 
 def format_program(run: ops.ProgramOutput) -> str:
-    """Format a result like `format_command`. If lines of the output were omitted, add a note."""
+    """Format a result like `format_command`, with a note if lines of the output were omitted."""
     text = format_command(run)
     if not run.skipped_lines:
         return text
@@ -196,7 +196,7 @@ def format_program(run: ops.ProgramOutput) -> str:
 
 
 def format_batch(batch: ops.BatchResults) -> str:
-    """Format each result under its tool's name, in order, followed by the number of successful calls."""
+    """Format each result under its tool's name, in order, and then the number of successful calls."""
     sections = [f"## {result.name}\n{result.content}" for result in batch.results]
     total, failed = len(batch.results), sum(not result.ok for result in batch.results)
     calls = pluralize(total, "call")
@@ -222,7 +222,7 @@ TODO_MARKS: dict[TodoStatus, str] = {"pending": " ", "in_progress": ">", "comple
 
 
 def format_todos(todos: ops.TodoList) -> str:
-    """Format the number of completed items on the first line, then one item per line."""
+    """Format the number of completed items, and below it one item per line."""
     items = [
         f"[{TODO_MARKS[todo.status]}] {todo.content}" + (f" ({todo.priority})" if todo.priority else "")
         for todo in todos.todos
@@ -252,7 +252,7 @@ def format_page(page: ops.Page) -> str:
 
 
 def format_search(found: ops.SearchHits) -> str:
-    """Format the title, the URL and the content of each result, best first."""
+    """Format each result's title, URL and content, best first."""
     if not found.hits:
         return _join(f"No results for {found.query!r}.", notes=found.notes)
     hits = (f"{number}. {hit.title}\n{hit.url}\n{hit.content}".strip() for number, hit in enumerate(found.hits, 1))
@@ -282,7 +282,7 @@ _FORMATTERS: dict[type, Callable[[Any], str]] = {
     ops.FetchPage: format_page, ops.RunCode: format_code,
     **dict.fromkeys((ops.PatchText, ops.PatchFiles, ops.ReplaceSelection, ops.InsertAtCursor), format_patched),
 }  # fmt: skip
-"""Each operation's usual formatter for its outcome. Other operations have a different one in each dialect."""
+"""Each operation's usual formatter for its outcome. For other operations, each dialect has its own."""
 
 
 def format_outcome(operation: ops.Operation, outcome: Any) -> str:

@@ -1,15 +1,13 @@
-"""Base classes for the tools of a dialect, one small class per tool.
+"""Base classes for a dialect's tools, with one small class per tool.
 
 ::
 
     class ReadFile(ToolClass):
         "Read a whole file."                                    # the description
-
         naming = ToolMetadata("read_file", ReadText, aliases=("cat",))
         example = {"path": "src/main.rs"}
         path: Annotated[str, Parameter("File path", "file_path")]
-
-        render = render_as(format_numbered_lines)               # unless the usual format for the operation will do
+        render = render_as(format_numbered_lines)               # unless the operation's usual format suffices
 """
 
 from __future__ import annotations
@@ -71,7 +69,8 @@ def _strip_quotes(path: Any) -> Any:
 
 
 def _strip_markdown(command: Any) -> Any:
-    """Remove a code fence, ``$`` prompts, and backticks around a command. A shell would execute text in backticks."""
+    """Remove a code fence, ``$`` prompts, and backticks around a command, because a shell would execute text in
+    backticks."""
     if not isinstance(command, str):
         return command
     found = _FENCED.fullmatch(command) or _IN_BACKTICKS.fullmatch(command)
@@ -93,7 +92,7 @@ Unsigned = Annotated[int, AfterValidator(_require_unsigned)]
 
 @dataclass(frozen=True, slots=True)
 class ToolMetadata:
-    """The names and metadata of a tool.
+    """A tool's names and metadata.
 
     Args:
         action: The operation that a call performs: its class, or a partial with fixed fields. The call's arguments are
@@ -111,7 +110,7 @@ class ToolMetadata:
     effect: Effect = "read"
     needs: Capability | None = None
     max_lines: int = MAX_LINES
-    """Maximum number of lines in a result. Tools whose pages end with a hint on how to continue have a higher one."""
+    """Maximum number of lines in a result. Tools whose pages end with a hint on how to continue allow more."""
     label: str = ""
     is_polling: bool = False
     failure: FailureRenderer | None = None
@@ -127,7 +126,7 @@ class ToolClass(BaseModel):
     """Arguments of a valid call."""
 
     def to_operation(self) -> Operation:
-        """Return the operation performed by the call."""
+        """Return the operation that the call performs."""
         if self.naming.action is None:
             raise NotImplementedError(f"{type(self).__name__} must have an action, or define to_operation()")
         return self.naming.action(*(getattr(self, name) for name in type(self).model_fields))
@@ -137,13 +136,14 @@ class ToolClass(BaseModel):
         return format_outcome(self.to_operation(), outcome), None
 
     def list_notes(self) -> tuple[str, ...]:
-        """Return the assumptions made for missing or invalid arguments, one sentence for each."""
+        """Return the assumptions made for missing or invalid arguments, one sentence each."""
         return ()
 
     @classmethod
     @cache
     def build_tool(cls) -> Tool:
-        """Return the `Tool` for parsers, prompts and servers. It is cached: building a schema takes milliseconds."""
+        """Return the `Tool` for parsers, prompts and servers. It is cached, because building a schema takes
+        milliseconds."""
         parameters, naming = simplify_schema(cls), cls.naming
         action: Any = getattr(naming.action, "func", naming.action)
         return Tool(
@@ -167,8 +167,8 @@ class ToolClass(BaseModel):
 class NestedModel(BaseModel):
     """Base class for objects inside an argument.
 
-    This class resolves its fields' aliases, ignoring separators and case, because call resolution renames only
-    top-level arguments.
+    It resolves its fields' aliases, ignoring separators and case, because call resolution renames only top-level
+    arguments.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -180,7 +180,7 @@ class NestedModel(BaseModel):
 
     @classmethod
     def rename_keys(cls, value: Json) -> Json:
-        """Rename the keys of an object to the field names. Return all other values unchanged."""
+        """Rename an object's keys to the field names. Other values are unchanged."""
         if not isinstance(value, dict):
             return value
         renamed = dict(value)
@@ -193,7 +193,7 @@ class NestedModel(BaseModel):
 
 
 def _list_aliases(model: type[BaseModel], name: str) -> tuple[str, ...]:
-    """Return the aliases of an argument, except names of other arguments of ``model``."""
+    """Return an argument's aliases, except names of other arguments of ``model``."""
     return tuple(
         alias
         for item in model.model_fields[name].metadata
@@ -204,8 +204,8 @@ def _list_aliases(model: type[BaseModel], name: str) -> tuple[str, ...]:
 
 
 def render_as(format_outcome: Callable[..., str], *arguments: str) -> Callable[[Any, Any], Rendered]:
-    """Return a ``render`` method for a tool whose result is only text. ``arguments``: the tool's fields to pass to
-    ``format_outcome``, by name."""
+    """Return a ``render`` method for a tool whose result is only text. ``arguments``: names of the tool's fields to
+    pass to ``format_outcome``."""
 
     def render(self: Any, outcome: Any) -> Rendered:
         return format_outcome(outcome, *(getattr(self, name) for name in arguments)), None

@@ -1,7 +1,7 @@
 """The tools of Zaguan Blade, from its "Tool Calls Reference".
 
-Names, arguments, defaults and result formats follow the document. Aliases come from the document, or are other common
-names. The six editor tools are offered only if the host has an editor.
+Names, arguments, defaults and result formats follow the document. Aliases are from the document, or other common names.
+The six editor tools are offered only if the host has an editor.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ Destination = Annotated[PathText, Parameter("Destination path", *DESTINATION)]
 StartHint = Annotated[int | None, Parameter("First line (1-indexed), to select one of several matches")]
 EndHint = Annotated[int | None, Parameter("Last line (1-indexed), to select one of several matches")]
 ReplaceAll = SkipJsonSchema[bool]
-"""Type of an argument that is not in Blade's document. Prompts do not list the argument, but calls may have it, because
-models know it from other programs."""
+"""Type of an argument that is not in Blade's document. Prompts do not list it, but calls may have it, because models
+know it from other programs."""
 
 
 class BladeWriteFile(ToolClass):
@@ -112,8 +112,7 @@ class ApplyEdit(ToolClass):
     @model_validator(mode="before")
     @classmethod
     def _accept_notation(cls, value: Json) -> Json:
-        """Accept a diff, an envelope or SEARCH/REPLACE blocks instead of a list of patches, or as the list's only
-        item."""
+        """Accept a diff, an envelope or SEARCH/REPLACE blocks instead of a list of patches, or as its only item."""
         patches = value.get("patches") if isinstance(value, dict) else None
         if isinstance(patches, list) and len(patches) == 1:
             patches = patches[0]
@@ -135,7 +134,7 @@ class ApplyEdit(ToolClass):
         return self
 
     def _are_equal(self, patches: list[PatchArguments] | str) -> bool:
-        """Return whether ``patches`` only repeats the patch that old_text and new_text describe."""
+        """Return whether ``patches`` only repeats the patch in old_text and new_text."""
         only = patches[0] if isinstance(patches, list) and len(patches) == 1 else None
         return only is not None and (only.old_text, only.new_text) == (self.old_text, self.new_text)
 

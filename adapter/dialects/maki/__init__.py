@@ -1,7 +1,7 @@
 """The tools of Maki, from its "Tools" documentation page.
 
-The document requires absolute paths. Relative paths are also accepted and start at the workspace root, and results
-contain relative paths. Times are in seconds, lines are 1-based.
+The document requires absolute paths. Relative paths are also accepted, from the workspace root, and results contain
+relative paths. Times are in seconds, lines are 1-based.
 """
 
 from __future__ import annotations

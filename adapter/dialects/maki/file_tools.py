@@ -24,10 +24,10 @@ from adapter.tools.argument_synonyms import CONTENT, DIRECTORY, NEW_TEXT, OLD_TE
 
 FilePath = Annotated[PathText, Parameter("Absolute path (or relative to the project root)", *PATH)]
 MAX_PAGE_BYTES = MAX_BYTES - 2_000
-"""Maximum size of a page from `Read`, in bytes. It leaves room for the hint below the page. Only ``limit`` limits the
-number of lines."""
+"""Maximum size of a page from `Read`, in bytes, which leaves room for the hint below it. Only ``limit`` limits the
+lines."""
 MAX_LINE_CHARACTERS = 2_000
-"""Maximum length of a line, in characters. The rest of the line is omitted."""
+"""Maximum length of a line, in characters. The rest of it is omitted."""
 
 
 class Read(ToolClass):
@@ -78,9 +78,9 @@ class Index(ToolClass):
 
 
 MAX_PATHS = 100
-"""Maximum number of paths in the result of `MakiGlobTool`."""
+"""Maximum number of paths in a result of `MakiGlobTool`."""
 MAX_MATCHES = 100
-"""Maximum number of matches in the result of `GrepTool`."""
+"""Maximum number of matches in a result of `GrepTool`."""
 
 
 class MakiGlobTool(ToolClass):

@@ -109,7 +109,7 @@ class QuestionTool(ToolClass):
             )
             for one in self.questions
         ]
-        # Maki's questions have no headers, so questions that begin alike are identified by their whole text.
+        # Without headers, questions that begin alike are identified by their whole text.
         keys = Counter(question.key for question in questions)
         distinct = tuple(
             ops.Question(one.text, one.text, one.options, one.multiple) if keys[one.key] > 1 else one

@@ -1,5 +1,4 @@
-"""Promptly's tools: built-in tools, and shell tools. A shell tool runs a program, as defined by an entry in a JSON
-file.
+"""Promptly's tools: built-in tools, and shell tools, which run programs as a JSON file defines.
 
 ::
 
@@ -11,14 +10,14 @@ file.
       "echoOutput": false, "truncateOutput": true, "exclusiveArgumentTemplate": false, "optIn": false
     }]}
 
-A group in ``argumentTemplate`` is used if all its placeholders have a value, and dropped otherwise. With
-``exclusiveArgumentTemplate``, only the first complete group is used. ``{{name}}`` is replaced by a value, ``{(name)}``
-by a path inside the workspace. The program runs without a shell, so each token is one argument, whatever it contains.
-If a token's value is an array, the token is repeated for each item. An empty array counts as a missing value, and a
-missing value is replaced by its ``default``. A value never becomes an option: if a token begins with a placeholder, a
-value that begins with ``-`` is rejected unless ``--`` precedes it.
+A group in ``argumentTemplate`` is used if all its placeholders have a value. With ``exclusiveArgumentTemplate``, only
+the first complete group is used. ``{{name}}`` is replaced with a value, ``{(name)}`` with a path inside the workspace.
+The program runs without a shell, so each token is one argument, whatever it contains. If a token's value is an array,
+the token is repeated for each item. An empty array counts as a missing value, and a missing value is replaced with its
+``default``. A value never becomes an option: if a token begins with a placeholder, a value that begins with ``-`` is
+rejected unless ``--`` precedes it.
 
-A file may also contain a plain list of entries, or a single entry. Source: Promptly's "Shell tools" document and, for
+A file may also be a plain list of entries, or a single entry. Source: Promptly's "Shell tools" document and, for
 undocumented details, the program.
 """
 
@@ -47,7 +46,7 @@ BUILT_IN = (
     *(tools.RipGrep, tools.RipGrepWithGlob, tools.RipGrepIncludingHidden),
 )
 OPT_IN = frozenset({tools.RipGrepIncludingHidden.naming.name})
-"""Built-in tools that are offered only if an ``include`` names them."""
+"""Built-in tools that are offered only if ``include`` names them."""
 
 
 @cache
@@ -57,8 +56,8 @@ def load_default_text() -> str:
 
 
 class DefaultTool(ShellTool):
-    """A shipped entry. It is offered only if its program is installed. The user's own tools are always offered, so that
-    a call reports a missing program."""
+    """A shipped entry, offered only if its program is installed. The user's own tools are always offered, so that a
+    call reports a missing program."""
 
     def build_tool(self) -> Tool:
         return replace(super().build_tool(), program=self.executable)
@@ -70,12 +69,12 @@ def load_default_entries() -> list[ShellTool]:
 
 
 def make_dialect(entries: Iterable[ShellTool], include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Dialect:
-    """Build the dialect from the built-in tools and ``entries``. If several tools have the same name, the first entry
-    with that name is used.
+    """Build the dialect from the built-in tools and ``entries``. Of several tools with the same name, the first entry
+    is used.
 
-    ``include``: offer only tools whose names contain one of these strings, even opt-in tools. If it is empty, all tools
-    except the opt-in tools are offered. ``exclude``: do not offer tools whose names contain one of these strings.
-    Matching is case-sensitive. Raises UsageError if a string in ``include`` matches nothing, or if no tool remains.
+    ``include``: offer only tools whose names contain one of these strings, even opt-in tools. If it is empty, all but
+    opt-in tools are offered. ``exclude``: do not offer tools whose names contain one of these strings. Matching is
+    case-sensitive. Raises UsageError if a string in ``include`` matches nothing, or if no tool remains.
     """
     first: dict[str, ShellTool] = {}
     for entry in entries:

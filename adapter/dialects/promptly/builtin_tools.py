@@ -16,7 +16,7 @@ from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import CONTENT, DESTINATION, DIRECTORY, NEW_TEXT, OLD_TEXT, PATH, PATTERN, SOURCE
 
 MAX_PAGE_BYTES = MAX_BYTES - 2_000
-"""Maximum size of a page of a file, in bytes. It leaves room for the hint above the page."""
+"""Maximum size of a page of a file, in bytes, which leaves room for the hint above it."""
 
 
 class WriteToFile(ToolClass):

@@ -1,8 +1,8 @@
 """Find, load and change Promptly's tools files.
 
-If several files define a tool with the same name, the first definition is active. The order is ``tools.json`` in the
-current directory, ``~/.config/promptly/tools.json``, and the shipped file. If the basename is not ``tools``, the
-shipped file is not used, and one of the other two files must exist.
+If several files define a tool with the same name, the first definition counts. The order is ``tools.json`` in the
+current directory, ``~/.config/promptly/tools.json``, and the shipped file. With a basename other than ``tools``, the
+shipped file is not used, and one of the other two must exist.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEFAULT_BASENAME = "tools"
 
 @dataclass(frozen=True, slots=True)
 class DefinedTool:
-    """A tool and the file that defines it. ``file``: None for a shipped tool."""
+    """A tool and the file that defines it. ``file`` is None for a shipped tool."""
 
     tool: ShellTool
     file: Path | None
@@ -59,10 +59,9 @@ def find_user_file(basename: str = DEFAULT_BASENAME) -> Path:
 
 
 def find_tools(basename: str = DEFAULT_BASENAME, local: str | None = None) -> list[DefinedTool]:
-    """Return all tools, including overridden ones, which follow the tools that override them. Raises UsageError for an
-    invalid file.
+    """Return all tools, including overridden ones, which follow the tools that override them.
 
-    ``local``: see `ToolSelection`.
+    ``local``: see `ToolSelection`. Raises UsageError for an invalid file.
     """
     existing = {
         file: _read_text(file) for file in (find_local_file(basename), find_user_file(basename)) if file.is_file()
@@ -97,8 +96,8 @@ def find_target_file(config_file: Path | None) -> Path:
 
 
 def add_tool(entry: JsonObject, file: Path) -> None:
-    """Add an entry to ``file``, creating the file if necessary. Raises UsageError if the entry is invalid or the file
-    already has a tool of this name."""
+    """Add an entry to ``file``, creating the file if missing. Raises UsageError if the entry is invalid or its name is
+    taken."""
     tool = parse_entry(entry, "the new tool")
     entries = _read_entries(file) if file.exists() else []
     if any(isinstance(other, dict) and other.get("name") == tool.name for other in entries):
@@ -107,7 +106,7 @@ def add_tool(entry: JsonObject, file: Path) -> None:
 
 
 def remove_tool(name: str, file: Path) -> bool:
-    """Remove the entry ``name`` from ``file``. Return False if the file does not contain it."""
+    """Remove the entry ``name`` from ``file``. Return False if it is not there."""
     if not file.exists():
         return False
     entries = _read_entries(file)
@@ -119,7 +118,7 @@ def remove_tool(name: str, file: Path) -> bool:
 
 
 def install_defaults(basename: str = DEFAULT_BASENAME) -> Path:
-    """Write the shipped tools file to the user's configuration. Raises UsageError if the file exists."""
+    """Write the shipped tools file to the user's configuration. Raises UsageError if the file already exists."""
     file = find_user_file(basename)
     if file.exists():
         raise UsageError(f"{file} already exists; nothing was changed. Rename it to install the shipped file.")
@@ -141,7 +140,7 @@ def _read_text(file: Path) -> str:
 
 
 def _read_entries(file: Path) -> list[Json]:
-    """Validate the entries of ``file``, and return them verbatim."""
+    """Validate a file's entries, and return them verbatim."""
     text = _read_text(file)
     parse_entries(text, str(file))
     content = json.loads(text)

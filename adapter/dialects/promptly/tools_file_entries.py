@@ -1,4 +1,4 @@
-"""Tools defined by the user in a tools file: parse and validate the entries, and convert calls to program runs."""
+"""Tools that the user defines in a tools file: parse and validate the entries, and convert calls to program runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAX_MESSAGE = 200
 """Maximum length of a schema error, in characters."""
 
 MAX_ENTRIES = 500
-"""Maximum number of entries in the result of a listing or a search by name."""
+"""Maximum number of entries in a listing or a search by name."""
 
 _PLACEHOLDER = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}|\{\(\s*([^()]+?)\s*\)\}")
 
@@ -220,7 +220,7 @@ class ShellToolCall:
         return all(self.values.get(name) not in (None, []) for name in _list_group(group))
 
     def _fill_token(self, token: str) -> Iterator[ProgramArgument]:
-        """Replace the placeholders in a token. If a value is an array, yield an argument for each item."""
+        """Replace the placeholders in a token. If a value is an array, yield one argument per item."""
         lists = [name for name in _list_placeholder_names(token) if isinstance(self.values[name], list)]
         if len(set(lists)) > 1:
             raise ToolError(f"{self.tool.name} cannot put two lists into one argument ({token!r}); nothing was run")

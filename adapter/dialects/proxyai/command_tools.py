@@ -17,9 +17,9 @@ from adapter.tools import operations as ops
 from adapter.tools.argument_synonyms import COMMAND
 
 DEFAULT_TIMEOUT_MS = 60_000
-"""ProxyAI's default timeout of a command, in milliseconds, which its document does not state."""
+"""ProxyAI's default timeout for a command, in milliseconds, which its document does not state."""
 MAX_TIMEOUT_MS = 600_000
-"""ProxyAI's maximum timeout of a command, in milliseconds, which its document does not state."""
+"""ProxyAI's maximum timeout for a command, in milliseconds, which its document does not state."""
 
 
 def _render_read_error(given: JsonObject, error: ToolError) -> Json:
@@ -50,7 +50,7 @@ class ProxyAIBash(ToolClass):
         bool | None, Parameter("Run in the background; read the output with BashOutput", "background")
     ] = None
     workingDirectory: SkipJsonSchema[str] = "."
-    """A parameter that ProxyAI accepts, although its document does not mention it."""
+    """A parameter that ProxyAI accepts but does not document."""
 
     @model_validator(mode="before")
     @classmethod

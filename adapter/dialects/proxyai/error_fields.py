@@ -8,8 +8,8 @@ from adapter.tools.tool import FailureRenderer
 
 
 def make_error_renderer(key: str, **fields: str | Literal[False] | None) -> FailureRenderer:
-    """Return a function that renders an error as JSON: the message under ``key``, and ``fields``. A field's value is a
-    constant, or the name of an argument to copy from the call."""
+    """Return a function that renders an error as JSON: the message under ``key``, and ``fields``, whose values are
+    constants or names of the call's arguments to copy."""
     return lambda given, error: {**{name: each and given.get(each) for name, each in fields.items()}, key: str(error)}
 
 
