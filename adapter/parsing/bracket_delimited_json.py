@@ -99,7 +99,7 @@ class UntaggedJson:
             error = error or _explain(rest)
         if not self.after_marker and any(_has_damaged_name(value, source.tools) for value in values):
             return self._salvage(text, UNBALANCED, source)
-        if not self.after_marker and not (_are_calls(values, source.tools) if values else False):
+        if not self.after_marker and not _has_only_calls(values, source.tools):
             is_call = not values and source.final and names_tool(text, source.tools)
             return self._salvage(text, error, source) if is_call else TEXT
         if not values:
@@ -366,7 +366,7 @@ def names_tool(text: str, tools: ToolSet) -> bool:
     return name_match is not None and tools.match(name_match.group(1)) is not None
 
 
-def _are_calls(values: list[Value], tools: ToolSet) -> bool:
+def _has_only_calls(values: list[Value], tools: ToolSet) -> bool:
     """Return whether all ``values`` are calls. If at least one is, any object with a tool's name counts as a (damaged)
     call."""
     are_calls = [is_unmarked_call(each.value, tools) for each in values]

@@ -319,7 +319,7 @@ class WeakMarkerSet(MarkerSet):
         self.weak = weak
         self.overlap = self.nests = True  # likely with so many markers; a check would cost more than it saves
 
-    def with_weak(self, literal: str, marker: WeakMarker) -> WeakMarkerSet:
+    def with_weak_marker(self, literal: str, marker: WeakMarker) -> WeakMarkerSet:
         """Return a copy of this set in which ``marker`` defines the weak marker ``literal``."""
         changed = copy(self)  # keeps most of the compiled search
         changed.__dict__.pop("_exact_pattern", None)

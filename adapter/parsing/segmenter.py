@@ -192,7 +192,7 @@ class Segmenter:
             output.add_text(LINE_START)
             self._source.push_back(marker[1:])
             if not state.line.quote_reason:
-                yield from self._read_line_start()
+                yield from self._read_unmarked_call()
         elif kind == FENCE and (state.line.is_blank or state.line.ends_sentence) and not state.line.is_fenced:
             yield from self._unmarked.read_fence()
         elif reason := self._find_quote_reason(kind):
@@ -421,7 +421,7 @@ class Segmenter:
         char = yield from self._source.skip_space(space)
         self._state.line.add("".join(space))
         if char and (char in "{[<" or (yield from self._begins_words())):
-            yield from self._read_line_start()
+            yield from self._read_unmarked_call()
 
     def _begins_words(self) -> Reader[bool]:
         """Return whether the answer may begin with words that announce a call."""
@@ -432,7 +432,7 @@ class Segmenter:
             yield
         return True
 
-    def _read_line_start(self) -> Reader[None]:
+    def _read_unmarked_call(self) -> Reader[None]:
         """Parse a call without a marker at the start of a line or answer: in JSON, in tags, or announced by words."""
         source = self._source
         yield from source.wait_for_character()

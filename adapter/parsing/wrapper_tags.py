@@ -49,7 +49,7 @@ def build_tag_pattern(openers: Iterable[str]) -> str:
 def with_closing_tags(markers: WeakMarkerSet) -> WeakMarkerSet:
     """Return ``markers`` for the text after a call in wrapper tags, where `TAG_START` may also begin a closing tag."""
     pattern = rf"(?:/(?:\Z|{_NAME}(?:\Z|>))|{markers.weak[TAG_START].pattern})"
-    return markers.with_weak(TAG_START, WeakMarker(pattern))
+    return markers.with_weak_marker(TAG_START, WeakMarker(pattern))
 
 
 def consume_wrapper(source: BodySource, openers: MarkerSet, has_namespaces: bool) -> Reader[str]:

@@ -211,7 +211,7 @@ class _Matcher:
     def _align_best(self, window: range) -> tuple[float, list[RowMatch]] | None:
         """Return the score and the matches of the best alignment in ``window``. Raises TooCostlyError."""
         keys = [self.search.keys[self.search.nonblank_lines[at]] for at in window]
-        anchors = _find_anchors(self.keys, keys) if len(self.rows) * len(window) > MAX_WHOLE_CELLS else []
+        anchors = _pair_unique_lines(self.keys, keys) if len(self.rows) * len(window) > MAX_WHOLE_CELLS else []
         score, matches = 0.0, list[RowMatch]()
         row, at = 0, 0
         for anchor_row, anchor_at in [*anchors, (len(self.rows), len(keys))]:
@@ -230,7 +230,7 @@ class _Matcher:
         return (score, moved) if moved else None
 
 
-def _find_anchors(rows: Sequence[str], keys: Sequence[str]) -> list[tuple[int, int]]:
+def _pair_unique_lines(rows: Sequence[str], keys: Sequence[str]) -> list[tuple[int, int]]:
     """Return pairs of lines that are unique on both sides and in the same order."""
     in_rows, in_keys = Counter(rows), Counter(keys)
     unique = {key for key in in_rows if in_rows[key] == 1 == in_keys[key]}

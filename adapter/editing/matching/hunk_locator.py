@@ -93,7 +93,7 @@ def _locate(search: DocumentIndex, hunk: Hunk, names: ParameterNames) -> Resolut
         part = _find_part_of_line(search, hunk) if found.kind == "not found" else None
         return locate(search, part, names, "refuse") if part else found
     line = found[0].match.first_line
-    if hunk.below and hunk.start_line is None and line < min(_find_anchors(search, hunk.below)):
+    if hunk.below and hunk.start_line is None and line < min(_find_last_headers(search, hunk.below)):
         return Rejection("not found", f"the lines to change are at line {line + 1}, above {_quote_header(hunk)}")
     return (*found[:-1], _with_final_newline(search, found[-1], hunk))
 
@@ -108,7 +108,7 @@ def _find_part_of_line(search: DocumentIndex, hunk: Hunk) -> Patch | None:
 
 def _find_line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | None:
     """Return the 0-based line of a hunk below its headers, or None if only its other hints can locate it."""
-    anchors = _find_anchors(search, hunk.below)
+    anchors = _find_last_headers(search, hunk.below)
     matches = [first for first, _ in search.find_lines(list_keys(normalize_newlines(hunk.old_text).split("\n")))]
     has_line_number = hunk.start_line is not None
     if has_line_number and (len(matches) < 2 or hunk.start_line in [match + 1 for match in matches]):
@@ -140,7 +140,7 @@ def _find_nearest_below(anchors: Sequence[int], matches: Sequence[int]) -> list[
     return list(nearest.values())
 
 
-def _find_anchors(search: DocumentIndex, below: Sequence[str]) -> list[int]:
+def _find_last_headers(search: DocumentIndex, below: Sequence[str]) -> list[int]:
     """Return the 0-based lines that match the last header of ``below``, each after a match of the previous one."""
     lines: list[int] = []
     for depth, name in enumerate(below):
@@ -165,7 +165,7 @@ def _find_header_lines(search: DocumentIndex, name: str) -> list[int]:
 
 def _describe_absent_header(search: DocumentIndex, hunk: Hunk) -> str:
     """Name the first header that does not occur below the previous headers in the file."""
-    depth = next(depth for depth in range(1, len(hunk.below) + 1) if not _find_anchors(search, hunk.below[:depth]))
+    depth = next(depth for depth in range(1, len(hunk.below) + 1) if not _find_last_headers(search, hunk.below[:depth]))
     below = f" below {_quote_header(hunk, depth - 2)}" if depth > 1 else ""
     return f"{_quote_header(hunk, depth - 1)} is not in the file{below}"
 
@@ -179,7 +179,7 @@ def _locate_insertion(search: DocumentIndex, hunk: Hunk, names: ParameterNames) 
     count = search.document.line_count
     at = count + 1 if hunk.at_end else hunk.start_line
     if hunk.below:
-        anchors = _find_anchors(search, hunk.below)
+        anchors = _find_last_headers(search, hunk.below)
         if len(anchors) != 1:
             where = f"{_quote_header(hunk)} occurs at {format_line_indexes(anchors)} in the file" if anchors else ""
             message = f"{where or _describe_absent_header(search, hunk)}; show the lines above and below the added ones"

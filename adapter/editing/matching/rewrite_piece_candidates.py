@@ -97,14 +97,14 @@ class PieceCandidates:
         reach = 2 * len(lines) + MAX_SLACK
         found = {
             (start, end)
-            for at, place in self._find_anchors(piece, lines)
+            for at, place in self._find_rare_line_places(piece, lines)
             for start in self._find_starts(piece, lines, at, place, reach)
             for end in self._find_ends(piece, lines, at, place, reach)
             if start < end
         }
         return {self._score(lines, start, end) for start, end in found}
 
-    def _find_anchors(self, piece: Piece, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    def _find_rare_line_places(self, piece: Piece, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Yield the indexes of the rarest lines, the first line and the last line, each with its places in the file. If
         a line is frequent, only the places nearest to the file's start (for the first piece) or end (for the last)
         count."""

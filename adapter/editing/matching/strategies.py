@@ -20,7 +20,7 @@ from adapter.editing.matching.normalize import build_strict_line_key, fold_typog
 from adapter.editing.repairs.interpretations import Interpretation
 from adapter.editing.replacement_text import build_exact_replacement, join_lines, merge_lines, merge_text
 
-MAX_LINE_PATTERN = 400
+MAX_FLEXIBLE_LENGTH = 400
 """Maximum length, in characters, of old text within a line that is matched regardless of whitespace."""
 
 
@@ -194,7 +194,7 @@ def match_within_lines(search: DocumentIndex, interpretation: Interpretation) ->
         for start in starts:
             yield _build_inline_match(search.document, interpretation, start, start + len(folded_old), "typography")
     words = folded_old.split()
-    if starts or "\n" in interpretation.old or len(folded_old) > MAX_LINE_PATTERN or len(words) < 2:
+    if starts or "\n" in interpretation.old or len(folded_old) > MAX_FLEXIBLE_LENGTH or len(words) < 2:
         return
     if any(word not in view for word in words):
         return

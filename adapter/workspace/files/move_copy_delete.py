@@ -41,7 +41,7 @@ def _check_delete(root: WorkspaceRoot, operation: Delete) -> tuple[ResolvedPath,
     Raises ToolError if the path cannot be deleted."""
     with root.locate(operation.path, follow=False) as resolved:
         _check_removable(root, resolved, operation.path)
-    state, display_path = _read_state(root, resolved), resolved.display_path
+    state, display_path = _read_identities(root, resolved), resolved.display_path
     if not resolved.is_directory:
         return resolved, f"delete {display_path}", state
     entries = len(state) - 1
@@ -83,13 +83,13 @@ def plan_move_or_copy(context: WorkspaceContext, operation: Move | Copy) -> Plan
     """Plan a move or a copy. Raises ToolError if the path cannot be moved or copied."""
     source, _, summary = _check_pair(context.root, operation)
     perform = _move if isinstance(operation, Move) else _copy
-    return Plan(summary, lambda: perform(context, operation), state=_read_state(context.root, source))
+    return Plan(summary, lambda: perform(context, operation), state=_read_identities(context.root, source))
 
 
 def _move(context: WorkspaceContext, operation: Move | Copy) -> OperationDone:
     """Rename a path within the workspace. The destination's parents are created, and no file is overwritten."""
     source, destination, summary = _check_pair(context.root, operation)
-    _read_state(context.root, source)
+    _read_identities(context.root, source)
     step = ChangeStep(kind="move", path="/".join(source.parts), destination="/".join(destination.parts))
     with convert_os_errors(f"{source.display_path} was not moved"):
         notes = context.history.commit(summary, [destination.parts[:-1]], [step], {})
@@ -100,7 +100,7 @@ def _move(context: WorkspaceContext, operation: Move | Copy) -> OperationDone:
 def _copy(context: WorkspaceContext, operation: Move | Copy) -> OperationDone:
     """Copy a file, or a directory with its contents. The copy appears atomically."""
     source, destination, summary = _check_pair(context.root, operation)
-    _read_state(context.root, source)
+    _read_identities(context.root, source)
     tree = _TreeCopy()
 
     def make(dirfd: int, name: str) -> None:
@@ -152,7 +152,7 @@ def _check_removable(root: WorkspaceRoot, resolved: ResolvedPath, path: str) -> 
         )
 
 
-def _read_state(root: WorkspaceRoot, resolved: ResolvedPath) -> dict[str, str]:
+def _read_identities(root: WorkspaceRoot, resolved: ResolvedPath) -> dict[str, str]:
     """Return the identity of a file, or of each entry in a directory, by path. Raises ToolError if it is too large or a
     repository."""
     path, display_path = "/".join(resolved.parts), resolved.display_path
