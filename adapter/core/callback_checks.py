@@ -94,10 +94,8 @@ def wrap_observer(callback: Callable[..., object], role: str) -> Callable[..., N
 
 
 def wrap_tool_observer(callback: Callable[..., object], role: str) -> Callable[..., None]:
-    """Wrap an observer that is called while a tool runs.
-
-    Its exceptions become UsageErrors, so that they are not mistaken for a failure of the tool.
-    """
+    """Wrap an observer that is called while a tool runs. Its exceptions become UsageErrors, so that they are not
+    mistaken for a failure of the tool."""
     observe = wrap_observer(callback, role)
 
     def observe_tool(*event: object) -> None:

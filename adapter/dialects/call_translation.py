@@ -27,10 +27,8 @@ from adapter.tools.tool_set import ToolSet
 def translate_call(
     name: str, arguments: Mapping[str, Json] | str, tools: ToolSet, active: Dialect | None = None
 ) -> MatchedCall | None:
-    """Translate a call to a foreign tool (another dialect's) into a call to one of ``tools``.
-
-    Return None if there is no unambiguous translation. ``active``: the session's dialect, whose tools are not foreign.
-    """
+    """Translate a call to a foreign tool (another dialect's) into a call to one of ``tools``. Return None if there is
+    no unambiguous translation. ``active``: the session's dialect, whose tools are not foreign."""
     translations = list(_find_translations(name, arguments, tools, active))
     operations = [call and _to_comparable(_build_operation(call)) for call in translations]
     is_unambiguous = None not in operations and all(each == operations[0] for each in operations)
@@ -60,10 +58,7 @@ def _find_translations(
 
 def find_tools_for_effect(edit: ops.FileEdit, tools: ToolSet, called: str) -> list[Tool]:
     """Return the tools that one file's part of a patch needs. ``called``: the tool that the model called, which is
-    preferred.
-
-    Raises ToolError if a tool is missing.
-    """
+    preferred. Raises ToolError if a tool is missing."""
     by_call = sorted(tools.values(), key=lambda tool: tool.name != called)
     needed: list[tuple[type, str]] = [(ops.Move, "moves")] if edit.moved_to else []
     if edit.action != "update" or edit.patches:

@@ -146,10 +146,7 @@ def build_json_schema(
     reply: Tool | None = None,
 ) -> JsonObject:
     """Build a JSON Schema for ``{"name": ..., "parameters": {...}}``, with one alternative per tool. It contains
-    neither ``$ref`` nor lists of types.
-
-    ``reply`` is an additional tool. Raises UsageError if no tool can be called.
-    """
+    neither ``$ref`` nor lists of types. ``reply`` is an additional tool. Raises UsageError if no tool can be called."""
     if reply is not None:
         tools = ToolSet([*tools.values(), reply])
     calls = [

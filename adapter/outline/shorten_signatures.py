@@ -20,10 +20,7 @@ def shorten_value(text: str) -> str:
 
 def shorten_lists(text: str, name: str) -> str:
     """Shorten the parameter list of a long signature. If it is still too long, also shorten the list before the name,
-    which usually contains type parameters.
-
-    The name and the return type are kept.
-    """
+    which usually contains type parameters. The name and the return type are kept."""
     words = [*re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)(\s*[(<\[])?", text)]
     at, end = max(words, key=lambda word: bool(word[1])).span() if words else (0, 1)
     start = text.find("(", end - 1)

@@ -65,10 +65,8 @@ def _replace_macro(found: re.Match[bytes]) -> bytes:
 
 
 def find_first_syntax_error(text: str, language: Language, seconds: float) -> int | None:
-    """Return the 1-based line of the first syntax error, or None.
-
-    Raises MissingGrammar, or ToolError if parsing takes longer than ``seconds``.
-    """
+    """Return the 1-based line of the first syntax error, or None. Raises MissingGrammar, or ToolError if parsing takes
+    longer than ``seconds``."""
     root = parse(text.encode("utf-8", "replace"), language, time.monotonic() + seconds).root_node
     return find_first_error_line(root) if root.has_error else None
 

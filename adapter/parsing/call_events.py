@@ -138,10 +138,8 @@ class CallEventFactory:
 
 
 def make_call_id(seed: str, number: int, raw: str) -> str:
-    """Return an id like OpenAI's: ``call_`` and 24 letters or digits. Equal arguments give equal ids.
-
-    For a long text, only its length and its two ends are hashed.
-    """
+    """Return an id like OpenAI's: ``call_`` and 24 letters or digits. Equal arguments give equal ids. For a long text,
+    only its length and its two ends are hashed."""
     if len(raw) > 4096:
         raw = f"{raw[:2048]}{len(raw)}{raw[-2048:]}"
     digest = int.from_bytes(blake2b(f"{seed}\0{number}\0{raw}".encode("utf-8", "replace"), digest_size=18).digest())

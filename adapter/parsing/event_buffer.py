@@ -121,10 +121,8 @@ class EventBuffer:
         space.append(text[len(body) :])
 
     def end_unclosed_reasoning(self, *, is_assumed: bool) -> None:
-        """End reasoning that is still open at the end of the text, including whitespace at its end.
-
-        ``is_assumed``: whether reasoning was assumed without an opening marker in the text.
-        """
+        """End reasoning that is still open at the end of the text, including whitespace at its end. ``is_assumed``:
+        whether reasoning was assumed without an opening marker in the text."""
         space = "".join(self.state.space)
         if space and self.state.last is not CALL:
             self.state.space.clear()

@@ -65,10 +65,8 @@ def read_call_or_text(
 
 
 def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener]) -> dict[str, CallOpener]:
-    """Merge two tables that map markers to openers. For a marker in both, the parser of ``own`` is tried first.
-
-    A marker of ``others`` that is a marker of ``own`` and a space is left out, because it would hide the shorter one.
-    """
+    """Merge two tables that map markers to openers. For a marker in both, the parser of ``own`` is tried first. A
+    marker of ``others`` that is a marker of ``own`` and a space is left out, because it would hide the shorter one."""
     openers = dict(own)
     for marker, other in others.items():
         own_opener = own.get(marker)

@@ -89,10 +89,7 @@ class BodySource(StreamBuffer):
         self, pattern: re.Pattern[str], limit: int, may_continue: Callable[[str], object]
     ) -> Reader[re.Match[str] | None]:
         """Return the match of `peek_match`, or None if its first group is a name that is not one of the session's
-        tools.
-
-        `may_be_text` is set while this method waits for more text.
-        """
+        tools. `may_be_text` is set while this method waits for more text."""
         may_be_text, self.may_be_text = self.may_be_text, True
         match = yield from self.peek_match(pattern, limit, may_continue)
         self.may_be_text = may_be_text

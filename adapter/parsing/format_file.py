@@ -44,10 +44,7 @@ _SPEC = TypeAdapter(FormatSpec)
 
 def read_format_file(path: object, known: Container[str] = ()) -> Format:
     """Read and compile the format file at ``path``. ``known`` are the names of existing formats, which must not be
-    reused.
-
-    Raises UsageError with the line and key of an error.
-    """
+    reused. Raises UsageError with the line and key of an error."""
     try:
         with Path(str(path)).open("rb") as opened:
             content = opened.read(MAX_BYTES + 1)

@@ -112,11 +112,8 @@ _BEGINS_VALUE = re.compile(r"(?:[\w\"'][ \t]*[:=][ \t]*[\"']?|<!\[CDATA\[[^\]]*)
 
 
 def find_break(text: str, ends: MarkerSet, start: int = 0) -> MarkerSpan | None:
-    """Return the marker of ``ends`` at which a value with unbalanced quotes probably ends, or None.
-
-    Such a marker follows a closing bracket or line break, or precedes a line break, another marker or the end of the
-    text.
-    """
+    """Return the marker of ``ends`` at which a value with unbalanced quotes probably ends, or None. Such a marker
+    follows a closing bracket or line break, or precedes a line break, another marker or the end of the text."""
     marker = ends.search(text, start)
     while marker is not None:
         begin, end = marker
@@ -137,10 +134,8 @@ def ends_in_value(text: str) -> bool:
 
 
 def build_calls_from_json(values: Sequence[Value], arguments_key: str, tools: ToolSet, offset: int) -> BodyResult:
-    """Return the calls in ``values``. ``offset`` is where the values begin in the call's text.
-
-    Raises FormatError for a value that is not a valid call.
-    """
+    """Return the calls in ``values``. ``offset`` is where the values begin in the call's text. Raises FormatError for a
+    value that is not a valid call."""
     calls: list[DecodedCall] = []
     fixes: list[str] = []
     for value in values:
@@ -156,10 +151,8 @@ def build_calls_from_json(values: Sequence[Value], arguments_key: str, tools: To
 def salvage_calls(
     text: str, error: str, arguments_key: str, tools: ToolSet, reshape: Callable[[Json], Json] | None = None
 ) -> BodyResult:
-    """Return ``error`` with the valid calls in ``text``, which also contains a malformed call.
-
-    ``reshape`` converts a value from the format's own shape to the common one.
-    """
+    """Return ``error`` with the valid calls in ``text``, which also contains a malformed call. ``reshape`` converts a
+    value from the format's own shape to the common one."""
     calls, is_broken = _find_valid_calls(text, arguments_key, tools, reshape)
     if calls and not is_broken and error == CUT_OFF and not text.rstrip().endswith(","):  # only a bracket is missing
         return BodyResult(calls=tuple(calls)).with_repairs("missing-bracket")
@@ -219,10 +212,8 @@ def _extract_known_calls(item: Json, arguments_key: str, tools: ToolSet) -> list
 
 
 def build_calls_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
-    """Return the calls of the tool ``name`` with the arguments in ``values``.
-
-    If several different objects have the same keys, each is a call. Otherwise, see `build_call_from_arguments`.
-    """
+    """Return the calls of the tool ``name`` with the arguments in ``values``. If several different objects have the
+    same keys, each is a call. Otherwise, see `build_call_from_arguments`."""
     keys = [{*value.value} if isinstance(value.value, dict) else None for value in values]
     if len(values) < 2 or keys != keys[:1] * len(keys) or any(value.value == values[0].value for value in values[1:]):
         return build_call_from_arguments(name, values, offset)

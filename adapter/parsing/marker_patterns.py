@@ -21,10 +21,8 @@ def equals_ignoring_case(literal: str, text: str) -> bool:
 
 
 def choose_anchors(literals: Iterable[str]) -> frozenset[str]:
-    """Return a small set of characters such that each literal contains one of them.
-
-    Punctuation is preferred. A literal without any contributes its first character.
-    """
+    """Return a small set of characters such that each literal contains one of them. Punctuation is preferred. A literal
+    without any contributes its first character."""
     candidates = [dict.fromkeys(_sign.findall(literal) or literal[0]) for literal in literals]
     anchors = set[str]()
     while candidates:
@@ -94,11 +92,8 @@ def build_anchor(literal: str, offset: int, behind: str) -> str:
 
 
 def build_alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
-    """Return a pattern for the longest matching literal. It ignores letter case unless ``exact`` is true.
-
-    The pattern is a tree whose branches begin with a literal or a character set, so that `re` can choose by one
-    character.
-    """
+    """Return a pattern for the longest matching literal. It ignores letter case unless ``exact`` is true. The pattern
+    is a tree whose branches begin with a literal or a character set, so that `re` can choose by one character."""
     branches: dict[str, list[str]] = {}
     for literal in dict.fromkeys(literals):
         branches.setdefault(literal[:1], []).append(literal[1:])

@@ -241,10 +241,8 @@ class MarkerSet:
         return re.compile("|".join(branches) or _NEVER)
 
     def find_plain_end(self, text: str) -> int:
-        """Return the offset at which an incomplete marker may begin at the end of the text.
-
-        Return the text's length if there is no such marker, and -1 if the text contains a complete one.
-        """
+        """Return the offset at which an incomplete marker may begin at the end of the text. Return the text's length if
+        there is no such marker, and -1 if the text contains a complete one."""
         sign = self._hint_pattern.search(text)
         if sign is None:
             return len(text)

@@ -107,10 +107,8 @@ def map_reasoning_markers(formats: tuple[Format, ...]) -> Mapping[str, str]:
 def build_marker_tables(
     formats: tuple[Format, ...], names: tuple[str, ...], fallback: tuple[Format, ...] = ()
 ) -> MarkerTables:
-    """Build the tables. ``names`` are the session's tools, which some formats use as markers.
-
-    From ``fallback``, only calls are parsed, and only at markers that ``formats`` do not have.
-    """
+    """Build the tables. ``names`` are the session's tools, which some formats use as markers. From ``fallback``, only
+    calls are parsed, and only at markers that ``formats`` do not have."""
     plain = _build_tables(formats, fallback)
     if not names:
         return plain

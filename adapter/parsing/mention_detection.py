@@ -31,10 +31,7 @@ _MAY_CONTINUE = re.compile(r"[,;.:!?)]*+[ \t]*+[^\W\d_]*+[ \t]*+")
 
 def is_mere_mention(raw: str, marker: str, result: BodyResult, tools: ToolSet, *, is_glued: bool) -> bool:
     """Return whether ``raw``, which begins with ``marker`` in the middle of a line, is the rest of a sentence about the
-    marker.
-
-    ``is_glued``: whether no whitespace precedes the marker.
-    """
+    marker. ``is_glued``: whether no whitespace precedes the marker."""
     if len(raw) - len(marker) > LIMIT:
         return False
     body = raw[len(marker) :]
@@ -84,10 +81,8 @@ def consume_mentioned_closers(
 
 
 def is_stray_closer(kind: str, source: StreamBuffer, state: ParseState) -> Reader[bool]:
-    """Return whether ``kind``, a closing marker that was just consumed, is markup.
-
-    It is markup if it begins a line or ends the text directly after a word, unless it closes an element in the content.
-    """
+    """Return whether ``kind``, a closing marker that was just consumed, is markup. It is markup if it begins a line or
+    ends the text directly after a word, unless it closes an element in the content."""
     line = state.line
     if state.has_opened(kind):
         return False

@@ -75,10 +75,8 @@ class Parser:
         return self._segmenter.feed(text)
 
     def close(self, finish_reason: str | None = None) -> list[Event]:
-        """Return the last events.
-
-        ``finish_reason``: the server's reason. A call that was cut off by a length limit is not accepted.
-        """
+        """Return the last events. ``finish_reason``: the server's reason. A call that was cut off by a length limit is
+        not accepted."""
         if self._is_closed:
             return []
         self._is_closed = True
@@ -95,10 +93,8 @@ def parse(
     turn: str = "",
     policy: str | ParsePolicy = SAFE,
 ) -> Turn:
-    """Parse one complete answer. For the arguments and guarantees, see `Parser`.
-
-    `Turn.rejected` also contains text that looks like a call in no known format.
-    """
+    """Parse one complete answer. For the arguments and guarantees, see `Parser`. `Turn.rejected` also contains text
+    that looks like a call in no known format."""
     tool_set = tools if isinstance(tools, ToolSet) else ToolSet(tools or ())
     parser = Parser(format, tool_set, generation_prompt=generation_prompt, turn=turn, policy=policy)
     events = [*parser.feed(text), *parser.close(finish_reason)]

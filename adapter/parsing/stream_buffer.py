@@ -130,11 +130,8 @@ class StreamBuffer:
         return self.text[start : self.position], ""
 
     def search(self, markers: MarkerSet, end: int) -> MarkerSpan | None:
-        """Return the next marker that ends at ``end`` or earlier, or None. Nothing is consumed.
-
-        Searched ranges are remembered, so that a series of opening markers does not search the text after them
-        repeatedly.
-        """
+        """Return the next marker that ends at ``end`` or earlier, or None. Nothing is consumed. Searched ranges are
+        remembered, so that a series of opening markers does not search the text after them repeatedly."""
         here = self.offset
         begin, clear = self._searched.get(markers, (here, here))
         if not begin <= here <= clear:
@@ -260,10 +257,8 @@ class StreamBuffer:
     def peek_match(
         self, pattern: re.Pattern[str], limit: int, may_continue: Callable[[str], object]
     ) -> Reader[re.Match[str] | None]:
-        """Return the match of ``pattern`` in the next ``limit`` characters, or None. Nothing is consumed.
-
-        Wait for more text while ``may_continue``, called with the text so far, returns a true value.
-        """
+        """Return the match of ``pattern`` in the next ``limit`` characters, or None. Nothing is consumed. Wait for more
+        text while ``may_continue``, called with the text so far, returns a true value."""
         while True:
             ahead = self.text[self.position : self.position + limit]
             match = pattern.match(ahead)
@@ -301,10 +296,8 @@ class StreamBuffer:
         return is_cut
 
     def consume_until(self, stop: str, limit: int, consumed: list[str]) -> Reader[str | None]:
-        """Consume text up to and including the string ``stop`` into ``consumed``. Return the text before ``stop``.
-
-        If ``stop`` does not occur within ``limit`` characters, or the text ends first, consume nothing and return None.
-        """
+        """Consume text up to and including the string ``stop`` into ``consumed``. Return the text before ``stop``. If
+        ``stop`` does not occur within ``limit`` characters, or the text ends first, consume nothing and return None."""
         while True:
             end = self.text.find(stop, self.position, self.position + limit)
             if end >= 0:

@@ -108,10 +108,8 @@ def _is_in_argument(source: BodySource, tables: MarkerTables, raw: str, end: int
 
 
 def _measure_intact_call(source: BodySource, opener: CallOpener, raw: str, begin: int, end: int) -> Reader[int | None]:
-    """Return the end of the call whose opening marker is ``raw[begin:end]``, or None if it is not intact.
-
-    The call may extend into the text after ``raw``. The position in ``source`` does not change.
-    """
+    """Return the end of the call whose opening marker is ``raw[begin:end]``, or None if it is not intact. The call may
+    extend into the text after ``raw``. The position in ``source`` does not change."""
     copy = BodySource(source.tools, source.openers, None, raw[end:])
     copy.expected_format, copy.tool_call_body = source.expected_format, source.tool_call_body
     copy.body_variants = source.body_variants

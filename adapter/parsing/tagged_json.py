@@ -105,10 +105,8 @@ class TaggedJson:
         return salvage_calls(body, result.error, self.arguments_key, source.tools, self._reshape)
 
     def _read_complete(self, source: BodySource, consumed: list[str]) -> BodyResult | None:
-        """Parse one valid value and the closing marker, as in most calls.
-
-        If they have not fully arrived or are not a call, consume nothing and return None.
-        """
+        """Parse one valid value and the closing marker, as in most calls. If they have not fully arrived or are not a
+        call, consume nothing and return None."""
         value = decode_strict(source.text, source.position, before=self.closing)
         if value is None:
             return None
@@ -155,9 +153,7 @@ class TaggedJson:
 
     def _consume_values(self, source: StreamBuffer, consumed: list[str]) -> Reader[tuple[bool, str]]:
         """Consume values while tracking quotes. Return whether they are complete and valid, and the marker after them.
-
-        Return (False, "") if the text ended, or if stray quotes or brackets hid the end.
-        """
+        Return (False, "") if the text ended, or if stray quotes or brackets hid the end."""
         while True:
             start = len(consumed)
             if self.name is not None and (yield from source.skip_space(consumed)) == '"':
@@ -332,10 +328,8 @@ def expand_named_object(value: Json) -> Json:
 
 
 def require_json(read: BodyReader, closing: str = "") -> BodyReader:
-    """Wrap ``read`` so that it requires JSON. A marker without JSON after it is a word in prose.
-
-    If ``closing`` directly follows the marker, the result is empty: nothing was called.
-    """
+    """Wrap ``read`` so that it requires JSON. A marker without JSON after it is a word in prose. If ``closing``
+    directly follows the marker, the result is empty: nothing was called."""
 
     def read_json(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         char = yield from source.skip_space(consumed)

@@ -104,10 +104,8 @@ class UnmarkedCallReader:
         return bool(result.calls and (self._state.held or result.error is not None))
 
     def read_worded(self) -> Reader[bool]:
-        """Parse a call in no known format at the start of a line. It counts if only calls follow.
-
-        Return whether there may be one. If not, or if a marker begins here, nothing is consumed.
-        """
+        """Parse a call in no known format at the start of a line. It counts if only calls follow. Return whether there
+        may be one. If not, or if a marker begins here, nothing is consumed."""
         return not (yield from self._source.is_next(self._tables.text_markers)) and (yield from self._read_words())
 
     def _read_words(self) -> Reader[bool]:
@@ -144,10 +142,8 @@ class UnmarkedCallReader:
         return False
 
     def _hold_damaged_call(self, starts: str, error: str) -> Reader[bool]:
-        """Buffer a damaged call and its ``error``, and return whether there is one.
-
-        A damaged call begins with a character of ``starts``, names a tool, and extends to the start of the next call.
-        """
+        """Buffer a damaged call and its ``error``, and return whether there is one. A damaged call begins with a
+        character of ``starts``, names a tool, and extends to the start of the next call."""
         ahead: list[str] = []
         char = yield from self._source.skip_space(ahead)
         text = ""
@@ -239,11 +235,8 @@ class UnmarkedCallReader:
         return result
 
     def _find_fenced_reader(self, kind: str, consumed: list[str]) -> Reader[tuple[str, BodyReader | None]]:
-        """Return the opening marker at the start of a code fence, and the parser for the call after it.
-
-        The marker is "" before JSON and in a fence whose language announces calls. The parser is None if no call begins
-        here.
-        """
+        """Return the opening marker at the start of a code fence, and the parser for the call after it. The marker is
+        "" before JSON and in a fence whose language announces calls. The parser is None if no call begins here."""
         char = yield from self._source.skip_space(consumed)
         is_usual = kind.lower() in CALL_FENCES or announces_calls(kind)
         if char == "{" or (char == "[" and is_usual):

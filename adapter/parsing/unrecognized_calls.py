@@ -72,11 +72,8 @@ _CLOSERS = {"(": ")", "{": "}", "[": "]"}
 
 
 def find_unread_calls(turn: Turn, tools: ToolSet) -> tuple[RejectedCall, ...]:
-    """Return the apparent calls in the content of ``turn`` that were not reported as rejected.
-
-    Without tools, only JSON with a name and arguments is found. The reasons are ``in-text``, ``unknown-form``, and
-    those for quoted calls.
-    """
+    """Return the apparent calls in the content of ``turn`` that were not reported as rejected. Without tools, only JSON
+    with a name and arguments is found. The reasons are ``in-text``, ``unknown-form``, and those for quoted calls."""
     content, has_calls = turn.content, bool(turn.calls)
     if not any(mark in content for mark in _STRUCTURE):
         return ()
@@ -101,11 +98,8 @@ def _is_part(call: RejectedCall, known: RejectedCall) -> bool:
 
 
 def _find_forms(text: str, tools: ToolSet, has_calls: bool) -> dict[int, str]:
-    """Map the starts of apparent calls to their forms.
-
-    ``has_calls``: whether the answer also has real calls. If so, an object with a tool's arguments is taken for a call
-    rather than an answer in JSON.
-    """
+    """Map the starts of apparent calls to their forms. ``has_calls``: whether the answer also has real calls. If so, an
+    object with a tool's arguments is taken for a call rather than an answer in JSON."""
     forms: dict[int, str] = {}
     if "{" in text:
         forms = {match.start(): "json" for match in _JSON_CALL.finditer(text)}
@@ -159,10 +153,8 @@ def _search(text: str, tools: ToolSet, offset: int, has_calls: bool) -> Iterator
 
 
 def _find_word(text: str, word: str, continuations: tuple[str, ...]) -> Iterator[int]:
-    """Yield the offsets of ``word`` in ``text``, except inside longer words or as a code fence's language.
-
-    A string of ``continuations`` may directly follow it.
-    """
+    """Yield the offsets of ``word`` in ``text``, except inside longer words or as a code fence's language. A string of
+    ``continuations`` may directly follow it."""
     start = text.find(word)
     while start >= 0:
         end = start + len(word)

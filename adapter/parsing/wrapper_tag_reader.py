@@ -59,10 +59,8 @@ class WrappedCallReader:
             yield from self._read_wrapped_call()
 
     def reread(self, marker: str, raw: str) -> Reader[bool]:
-        """Parse ``raw``, which the parser for ``marker`` has rejected, as a wrapper tag and a call after it.
-
-        Consume nothing and return False if it is not, or if too much of the answer has already been parsed again.
-        """
+        """Parse ``raw``, which the parser for ``marker`` has rejected, as a wrapper tag and a call after it. Consume
+        nothing and return False if it is not, or if too much of the answer has already been parsed again."""
         if not (is_tag(marker) and self._state.line.is_blank):
             return False
         self._source.reread_characters += len(raw)

@@ -54,10 +54,7 @@ def with_closing_tags(markers: WeakMarkerSet) -> WeakMarkerSet:
 
 def consume_wrapper(source: BodySource, openers: MarkerSet, has_namespaces: bool) -> Reader[str]:
     """Consume and return the tags here, with whitespace, if a call follows them. Otherwise, consume nothing and return
-    "".
-
-    ``openers`` are the markers of calls. ``has_namespaces``: whether ``<NAMESPACE:invoke`` also begins a call.
-    """
+    "". ``openers`` are the markers of calls. ``has_namespaces``: whether ``<NAMESPACE:invoke`` also begins a call."""
     taken: list[str] = []
     for _ in range(MAX_DEPTH):
         tag = yield from source.peek_match(_TAG, _TAG_LIMIT, _TAG_BEGINNING.match)

@@ -170,11 +170,8 @@ def _raise(message: str) -> NoReturn:
 
 
 def answer_request(line: str) -> str:
-    """Render the prompt for ``line``, a request in JSON, and return the answer as a line of JSON.
-
-    The answer has the key ``prompt`` or ``fault``, and ``spent_s``: the processor time that the process has used, in
-    seconds.
-    """
+    """Render the prompt for ``line``, a request in JSON, and return the answer as a line of JSON. The answer has the
+    key ``prompt`` or ``fault``, and ``spent_s``: the processor time that the process has used, in seconds."""
     return json.dumps({**_render(json.loads(line)), "spent_s": time.process_time()})
 
 

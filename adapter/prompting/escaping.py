@@ -193,10 +193,8 @@ def _escape(text: str, format: Format | None, tools: ToolSet) -> str:
 
 
 def select_added_control_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
-    """Select the tokens for `with_control_tokens` from ``tokens``, the list of a server or model file.
-
-    Tokens that can be ordinary text, and tokens that every format already escapes, are excluded.
-    """
+    """Select the tokens for `with_control_tokens` from ``tokens``, the list of a server or model file. Tokens that can
+    be ordinary text, and tokens that every format already escapes, are excluded."""
     distinctive = (
         token
         for token in dict.fromkeys(tokens)
@@ -353,10 +351,7 @@ _NAME_BEFORE_BRACE = re.compile(r"(?<![\w.-])(?:default_api\.)?([\w.-]{1,64}+)\{
 
 def _find_heads(text: str, tools: ToolSet) -> Iterator[int]:
     """Yield the positions for marks in calls that begin with a name on a line of its own, or with a header (see
-    `_HEAD`).
-
-    The name must be a tool's. Without tools, any name at the start of the text counts.
-    """
+    `_HEAD`). The name must be a tool's. Without tools, any name at the start of the text counts."""
     has_head = any(part in text for part in ("\n{", "to=", "call:"))
     has_head = has_head or any(found[1] in tools for found in _NAME_BEFORE_BRACE.finditer(text))
     for head in _HEAD.finditer(text) if has_head else ():

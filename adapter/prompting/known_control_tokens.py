@@ -101,11 +101,8 @@ _HTML = (
 
 
 def is_distinctive_token(token: str) -> bool:
-    """Return whether a control token cannot be ordinary text.
-
-    Such a token begins and ends with neither a letter nor a digit, has at least two letters and no whitespace, and is
-    not an HTML tag.
-    """
+    """Return whether a control token cannot be ordinary text. Such a token begins and ends with neither a letter nor a
+    digit, has at least two letters and no whitespace, and is not an HTML tag."""
     return (
         len(token) in _LENGTHS
         and not (token[0].isalnum() or token[-1].isalnum())

@@ -22,10 +22,8 @@ from adapter.core.errors import UsageError
 
 
 def render_prompt_template(name: str, values: Mapping[str, object], custom_folder: str | None) -> str:
-    """Render the template ``name`` with ``values``. Raises UsageError if it is missing or invalid.
-
-    ``custom_folder`` has templates that replace packaged ones of the same name.
-    """
+    """Render the template ``name`` with ``values``. Raises UsageError if it is missing or invalid. ``custom_folder``
+    has templates that replace packaged ones of the same name."""
     try:
         return _create_environment(custom_folder).get_template(name).render(values)
     except TemplateNotFound as error:

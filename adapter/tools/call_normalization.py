@@ -92,10 +92,8 @@ def _is_document(key: str, value: Json, schema: Json) -> bool:
 
 
 def match_arguments(name: str, arguments: JsonObject, tools: ToolSet) -> Tool | None:
-    """Return the only tool that accepts exactly these arguments, if ``name`` cannot be a tool's name, or None.
-
-    Small models write ``write_notes/todo.md`` for ``write_file``. A tool that deletes is never guessed.
-    """
+    """Return the only tool that accepts exactly these arguments, if ``name`` cannot be a tool's name, or None. Small
+    models write ``write_notes/todo.md`` for ``write_file``. A tool that deletes is never guessed."""
     if _NAME_LIKE.fullmatch(name):
         return None
     fitting = [tool for tool in tools.values() if tool.required and _takes(tool, arguments)]

@@ -190,10 +190,8 @@ def _decode_container(bare: str, types: frozenset[str], schema: Mapping[str, Jso
 
 
 def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
-    """Convert ``value`` to the types in ``schema`` if no information is lost. Return the value and the repairs.
-
-    A value that matches the schema is unchanged.
-    """
+    """Convert ``value`` to the types in ``schema`` if no information is lost. Return the value and the repairs. A value
+    that matches the schema is unchanged."""
     schema = expand_schema(schema)
     if not isinstance(schema, Mapping):
         return value, ()

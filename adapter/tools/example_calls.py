@@ -10,10 +10,8 @@ from adapter.tools.tool import Tool
 
 
 def build_example_call(tool: Tool, given: Mapping[str, Json] | None = None) -> JsonObject | None:
-    """Return valid arguments for ``tool``: the required ones, and the valid ones in ``given``.
-
-    Return None if a required argument's value is unknown, because a model would copy an invented value.
-    """
+    """Return valid arguments for ``tool``: the required ones, and the valid ones in ``given``. Return None if a
+    required argument's value is unknown, because a model would copy an invented value."""
     given = given or {}
     valid = {key: given[key] for key in given if has_schema_type(given[key], tool.properties.get(key, False))}
     known = {key: value for key in tool.required for value in _list_proposed(tool.properties.get(key))} | valid

@@ -123,10 +123,8 @@ def _intersect_types(left: Json, right: Json) -> Json:
 
 
 def dereference(schema: Mapping[str, Json]) -> JsonObject:
-    """Resolve ``schema`` completely: replace references, merge ``allOf``, and convert ``nullable`` to a type.
-
-    A recursive reference becomes a `RecursiveSchema`, and a subschema beyond the limits becomes ``{}``.
-    """
+    """Resolve ``schema`` completely: replace references, merge ``allOf``, and convert ``nullable`` to a type. A
+    recursive reference becomes a `RecursiveSchema`, and a subschema beyond the limits becomes ``{}``."""
     return _Resolution(schema).resolve(schema, ())
 
 

@@ -137,10 +137,7 @@ class Tool:
     @classmethod
     def from_definition(cls, definition: Tool | Mapping[str, Json]) -> Tool:
         """Build a Tool from a definition in any shape of `adapter.tools.definition_shapes`. A Tool is returned
-        unchanged.
-
-        Raises UsageError if the name is missing or the parameters are not a JSON object.
-        """
+        unchanged. Raises UsageError if the name is missing or the parameters are not a JSON object."""
         if isinstance(definition, Tool):
             return definition
         if not isinstance(definition, Mapping):

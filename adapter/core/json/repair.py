@@ -189,11 +189,8 @@ class JsonRepairer:
             self.take_separator("]")
 
     def take_closing_bracket(self, closing: str, other: str, char: str) -> bool:
-        """Take the ``closing`` bracket and return True if the list or object ends here.
-
-        If that bracket is missing, the list or object ends before the bracket ``other`` or at the end of the text,
-        which is recorded as a repair.
-        """
+        """Take the ``closing`` bracket and return True if the list or object ends here. If that bracket is missing, the
+        list or object ends before the bracket ``other`` or at the end of the text, which is recorded as a repair."""
         if char == closing:
             self.position += 1
             return True
@@ -311,10 +308,7 @@ class JsonRepairer:
 
     def decode_literal(self, raw: str) -> str:
         """Decode a string with an invalid escape: its backslashes are literal, except before quotes, slashes and
-        backslashes.
-
-        Raises FormatError if other backslashes clearly begin escapes.
-        """
+        backslashes. Raises FormatError if other backslashes clearly begin escapes."""
         is_path = _WINDOWS_PATH.match(raw)
         if not is_path and (layout := LAYOUT_ESCAPE.search(raw)):
             raise FormatError(

@@ -48,9 +48,7 @@ class DecodedJson(NamedTuple):
 
 def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | None:
     """Decode the JSON value at ``start``. Return None if it is invalid, repeats a key or has a `LITERAL_ESCAPE`.
-
-    ``before`` is the text that usually follows the value, a hint that speeds up the decoding of long values.
-    """
+    ``before`` is the text that usually follows the value, a hint that speeds up the decoding of long values."""
     start = _SPACE.match(text, start).end()  # type: ignore[union-attr]
     decoded = _decode_whole_value(text, start, text.find(before, start)) if before else None
     try:
@@ -147,9 +145,7 @@ def parse_finite_float(spelling: str) -> int | float:
 
 def keep_number_text(value: int | float, spelling: str) -> int | float:
     """Return ``value`` as a number that keeps ``spelling``, the model's text, unless JSON would write the same text.
-
-    The spelling matters if a string parameter, such as a version, was written as the number 3.10.
-    """
+    The spelling matters if a string parameter, such as a version, was written as the number 3.10."""
     if repr(value) == spelling:
         return value
     spelt: VerbatimInt | VerbatimFloat = VerbatimInt(value) if isinstance(value, int) else VerbatimFloat(value)

@@ -38,10 +38,8 @@ class LineChange(NamedTuple):
 
 
 def render_unified_diff(before: str, after: str, path: str = "", regions: Sequence[LineChange] | None = None) -> str:
-    """Return a unified diff, or "" for equal strings.
-
-    ``regions`` are the changed regions in order, if known. Text outside them is not compared.
-    """
+    """Return a unified diff, or "" for equal strings. ``regions`` are the changed regions in order, if known. Text
+    outside them is not compared."""
     if before == after:
         return ""
     old = _split_diff_lines(before)

@@ -25,10 +25,8 @@ MAX_CAPTURED = 100_000
 
 
 def compile_pattern(pattern: str, ignore_case: bool = False) -> regex.Pattern[str]:
-    """Compile a pattern for searching single lines.
-
-    Raises ToolError, with the position of the mistake and a correction, if the pattern is invalid or exceeds a limit.
-    """
+    """Compile a pattern for searching single lines. Raises ToolError, with the position of the mistake and a
+    correction, if the pattern is invalid or exceeds a limit."""
     if not pattern:
         raise ToolError("the pattern is empty; pass the text or regular expression to search for")
     if len(pattern) > MAX_PATTERN:

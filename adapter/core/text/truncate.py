@@ -45,10 +45,8 @@ def truncate(
 
 
 def with_notes(text: str, notes: Sequence[str], max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES) -> str:
-    """Append ``notes`` to the truncated ``text``, one per line, without exceeding the limits.
-
-    A note that already occurs in the text is not repeated.
-    """
+    """Append ``notes`` to the truncated ``text``, one per line, without exceeding the limits. A note that already
+    occurs in the text is not repeated."""
     notes = tuple(map(replace_lone_surrogates, notes))
     below = "".join(f"\n(note: {note})" for note in notes if note not in text)
     shown = truncate(text, max_bytes - len(below.encode()), max_lines)

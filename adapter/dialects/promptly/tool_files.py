@@ -59,10 +59,8 @@ def find_user_file(basename: str = DEFAULT_BASENAME) -> Path:
 
 
 def find_tools(basename: str = DEFAULT_BASENAME, local: str | None = None) -> list[DefinedTool]:
-    """Return all tools, including overridden ones, which follow the tools that override them.
-
-    ``local``: see `ToolSelection`. Raises UsageError for an invalid file.
-    """
+    """Return all tools, including overridden ones, which follow the tools that override them. ``local``: see
+    `ToolSelection`. Raises UsageError for an invalid file."""
     existing = {
         file: _read_text(file) for file in (find_local_file(basename), find_user_file(basename)) if file.is_file()
     }

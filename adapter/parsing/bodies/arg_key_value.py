@@ -339,10 +339,8 @@ class KeyValueReader:
     def _read_value_open(
         self, source: StreamBuffer, consumed: list[str], call: PendingCall
     ) -> Reader[tuple[bool, str]]:
-        """Consume the value's opening tag, and any repeated tags or the value's type before it.
-
-        Return whether the opening tag is present, and the type. Without the tag, the value begins here.
-        """
+        """Consume the value's opening tag, and any repeated tags or the value's type before it. Return whether the
+        opening tag is present, and the type. Without the tag, the value begins here."""
         type = ""
         while True:
             gap: list[str] = []

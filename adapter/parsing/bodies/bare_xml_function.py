@@ -27,10 +27,8 @@ _MAY_BE_BROKEN_OPENER = re.compile(rf"\s*+(=?)([\w.:-]*+){_MAY_END_BROKEN_NAME}"
 
 
 def read_unwrapped_function(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call without ``<tool_call>``, which Qwen3-Coder often omits.
-
-    Llama 3.1's custom tool calls, ``<function=NAME>{JSON}</function>``, never have ``<tool_call>``.
-    """
+    """Parse a call without ``<tool_call>``, which Qwen3-Coder often omits. Llama 3.1's custom tool calls,
+    ``<function=NAME>{JSON}</function>``, never have ``<tool_call>``."""
     if not source.at_line_start and not (yield from _begins_block(source)):
         return TEXT
     start = len(consumed)

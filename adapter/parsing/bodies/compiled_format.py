@@ -45,10 +45,8 @@ def strip_both(section: tuple[str, str]) -> tuple[str, str]:
 def wrap_in_section(
     section: tuple[str, str], opening: str, closes: tuple[str, ...], read: BodyReader
 ) -> CompiledFormat:
-    """Build the openers for calls that begin with ``opening`` and are parsed by ``read``.
-
-    ``section`` is the text before and after all calls; ``closes`` are the closing markers of a call.
-    """
+    """Build the openers for calls that begin with ``opening`` and are parsed by ``read``. ``section`` is the text
+    before and after all calls; ``closes`` are the closing markers of a call."""
     read, closers = read if is_marker(opening) else build_word_reader(read), (*closes, section[1])
     if section[0] in ("", opening):
         return CompiledFormat((CallOpener(opening, read),), closers=closers)

@@ -138,10 +138,8 @@ _SHARED_JSON = {
 
 
 def _find_json_around(text: str, word: str) -> tuple[int, int, Json]:
-    """Return the start, end and value of the outermost JSON object or list that contains ``word``.
-
-    Raises UnsupportedLayoutError if there is none.
-    """
+    """Return the start, end and value of the outermost JSON object or list that contains ``word``. Raises
+    UnsupportedLayoutError if there is none."""
     decoder = json.JSONDecoder()
     name_start = text.index(word)
     for match in islice(re.finditer(r"[{\[]", text[:name_start]), MAX_BRACKETS):

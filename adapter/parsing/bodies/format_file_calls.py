@@ -222,11 +222,8 @@ def build_pairs_splitter(before_first: str, before_key: str, opening: str, value
 def build_pairs_decoder(
     split: SplitPairs, before_key: str, opening: str, value_close: str, next_call: str, closing: str
 ) -> DecodeBody:
-    """Return a decoder for key-value pairs. A value whose end is uncertain is an error.
-
-    ``next_call`` is the text that begins a call, ``closing`` the text that ends it. For the other texts, see
-    `build_pairs_splitter`.
-    """
+    """Return a decoder for key-value pairs. A value whose end is uncertain is an error. ``next_call`` is the text that
+    begins a call, ``closing`` the text that ends it. For the other texts, see `build_pairs_splitter`."""
     before, quote = re.escape(before_key.strip()), re.escape(_find_last_word(opening)) if value_close.strip() else ""
     damaged_pair = re.compile(
         rf"^[ \t]*+{before}[ \t]*+(?P<key>\w[\w.-]*)[^\w\n]{{1,8}}{quote}", re.MULTILINE | re.IGNORECASE

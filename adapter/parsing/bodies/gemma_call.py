@@ -353,9 +353,7 @@ class _GemmaReader:
 
     def consume_text_before_quote(self, skipped: int = 0) -> str | None:
         """Consume a string without its opening quote. Return None if the next quote belongs to another value.
-
-        ``skipped``: the length of a wrong quote in place of the opening one.
-        """
+        ``skipped``: the length of a wrong quote in place of the opening one."""
         end = self.text.find(self.quote, self.position, self.position + VALUE_LIMIT)
         opening = self.text[self.position : self.position + skipped]
         text = self.text[self.position + skipped : end].removesuffix(opening or self.quote)

@@ -24,10 +24,7 @@ _value_close, _close = MarkerSet("</value>"), MarkerSet("</parameter>")
 
 def read_named_value(source: StreamBuffer, consumed: list[str], call: PendingCall) -> Reader[bool]:
     """Parse the parameter at the current position and add it to ``call``. If there is none, consume nothing and return
-    False.
-
-    ``</value>`` ends the value only before ``</parameter>``. Raises BodyError if the value has no end.
-    """
+    False. ``</value>`` ends the value only before ``</parameter>``. Raises BodyError if the value has no end."""
     head = yield from source.peek_match(_HEAD, HEAD_LIMIT, lambda ahead: _OPEN.startswith(ahead[: len(_OPEN)].lower()))
     if head is None:
         return False

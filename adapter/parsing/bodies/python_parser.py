@@ -186,10 +186,8 @@ class _PythonReader(LiteralReader):
         return owner if is_method else name
 
     def name_positional(self, name: str, values: list[Json]) -> JsonObject:
-        """Assign positional values to the tool's parameters, in the declared order.
-
-        A single dict contains all arguments if its keys are parameters, or if the tool has no parameters.
-        """
+        """Assign positional values to the tool's parameters, in the declared order. A single dict contains all
+        arguments if its keys are parameters, or if the tool has no parameters."""
         tool = self.tools.match(name)
         only = values[0]
         keys = tool.properties if tool is not None else {}

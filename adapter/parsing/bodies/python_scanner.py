@@ -56,9 +56,7 @@ def read_list(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
 
 def _read_balanced(source: BodySource, consumed: list[str], offset: int | None = None) -> Reader[BodyResult]:
     """Consume code until its brackets are balanced, and parse its calls. Only the last bracket may be missing.
-
-    ``offset``: the length of the text in ``consumed``, if known.
-    """
+    ``offset``: the length of the text in ``consumed``, if known."""
     start = len(consumed)
     offset = sum(map(len, consumed)) if offset is None else offset
     is_balanced = yield from consume_balanced(source, consumed)
@@ -204,9 +202,7 @@ def build_python_or_json_reader(
     opening: str, closing: str, arguments_key: str = "arguments", *, has_fence: bool = False
 ) -> BodyReader:
     """Return a parser for Python calls up to ``closing``, or for the JSON list that some models write instead.
-
-    ``has_fence``: whether the format requires a code fence around the calls.
-    """
+    ``has_fence``: whether the format requires a code fence around the calls."""
     read_python = PythonBlock(closing, opening=opening)
     read_json = TaggedJson(opening, closing, arguments_key, may_list=True)
     read_fenced = PythonBlock(closing, fence="```", opening=opening)
@@ -231,9 +227,7 @@ def build_python_or_json_reader(
 
 def _consume_code(source: StreamBuffer, consumed: list[str], tokens: MarkerSet, *, stops_balanced: bool) -> Reader[str]:
     """Consume code up to a marker that is not part of Python or, if ``stops_balanced``, until brackets are balanced.
-
-    Return the last bracket (added to ``consumed``), the marker (not added), or "" at the end of the text.
-    """
+    Return the last bracket (added to ``consumed``), the marker (not added), or "" at the end of the text."""
     depth = 0
     while True:
         token = yield from source.read_until(tokens, consumed)
@@ -264,10 +258,8 @@ def _skip_quoted(source: StreamBuffer, consumed: list[str], quote: str) -> Reade
 
 
 def _peek_after_quote(source: StreamBuffer, *, is_whole: bool) -> Reader[str]:
-    """Return the text that decides whether the quote just consumed closes its string.
-
-    ``is_whole``: whether to wait for all `QUOTE_CONTEXT` characters, even if fewer suffice for an ordinary string.
-    """
+    """Return the text that decides whether the quote just consumed closes its string. ``is_whole``: whether to wait for
+    all `QUOTE_CONTEXT` characters, even if fewer suffice for an ordinary string."""
     while True:
         ahead = source.text[source.position : source.position + QUOTE_CONTEXT]
         if source.final or len(ahead) == QUOTE_CONTEXT or (not is_whole and _DECIDES.match(ahead)):

@@ -117,9 +117,7 @@ class PendingCall:
 
     def check_name(self, key: str, expected: str) -> None:
         """Reject the call if ``key`` is not declared and contains characters that separate a name from a value.
-
-        ``expected`` describes a valid name in the error. A tool that allows undeclared arguments accepts any name.
-        """
+        ``expected`` describes a valid name in the error. A tool that allows undeclared arguments accepts any name."""
         is_free = self.has_parameter(key) or (self.tool is not None and self.tool.schema.get("additionalProperties"))
         if not is_free and not (_ODD_KEY if self.tool else _SEPARATORS).isdisjoint(key):
             self.problem = f"a parameter of {self.name!r} has no name but {key!r}: expected {expected}"

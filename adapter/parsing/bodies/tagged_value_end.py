@@ -127,11 +127,8 @@ class RawValue:
             value.append(tag)
 
     def _is_end(self, source: StreamBuffer, holds_call: bool, may_begin: MayBegin, *, is_nested: bool) -> Reader[bool]:
-        """Return whether the closing tag just consumed ends the value.
-
-        ``is_nested``: whether a call in the value is open. The tag then ends that call's value, unless no tag follows
-        the call.
-        """
+        """Return whether the closing tag just consumed ends the value. ``is_nested``: whether a call in the value is
+        open. The tag then ends that call's value, unless no tag follows the call."""
         ahead: list[str] = []
         char = yield from source.skip_space(ahead)
         tag = yield from source.consume_marker(self._after_value, ahead)
@@ -242,10 +239,7 @@ def _ends_in_tag(parts: list[str]) -> bool:
 
 def split_broken_close(value: list[str]) -> str | None:
     """If ``value`` ends with ``</`` and whitespace or another tag, remove and return the text after ``</``, or else
-    return None.
-
-    A model that loses a closing tag may write ``</`` and then the section's closing tag.
-    """
+    return None. A model that loses a closing tag may write ``</`` and then the section's closing tag."""
     start, size = len(value), 0
     while start and size < TAIL:
         start -= 1
@@ -342,10 +336,8 @@ def strip_line_break(value: str) -> str:
 
 
 def remove_broken_close(value: str, key: str, closes: Sequence[str], others: Sequence[str] = ()) -> str:
-    """Remove a broken closing tag from the end of ``value``, which was read up to another element's tag.
-
-    A broken closing tag is one of ``closes`` cut off or misspelled, one of ``others``, or ``</KEY>``.
-    """
+    """Remove a broken closing tag from the end of ``value``, which was read up to another element's tag. A broken
+    closing tag is one of ``closes`` cut off or misspelled, one of ``others``, or ``</KEY>``."""
     bare = value.rstrip()
     for other in others:
         if bare.lower().endswith(other.lower()):

@@ -190,10 +190,8 @@ def _begins_with_fused_name(source: BodySource) -> bool:
 
 
 def _read_unknown(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a body that is neither JSON nor XML.
-
-    It is a malformed call if it begins a line and is closed. Otherwise, the marker is part of prose.
-    """
+    """Parse a body that is neither JSON nor XML. It is a malformed call if it begins a line and is closed. Otherwise,
+    the marker is part of prose."""
     if source.at_line_start and (yield from find_open_name(source)) is not None:
         result = yield from read_xml_function(source, consumed)
         return (yield from _close(result, source, consumed)).with_repairs(*_find_foreign_fixes("function", source))

@@ -91,11 +91,8 @@ class _Function(PendingCall):
         self.add_text(key, self._strip_margins(text))
 
     def _strip_margins(self, text: str) -> str:
-        """Return ``text`` without the line breaks that belong to the tags.
-
-        A value on separate lines loses the line breaks around it; one on its tags' line, only a single one before the
-        closing tag.
-        """
+        """Return ``text`` without the line breaks that belong to the tags. A value on separate lines loses the line
+        breaks around it; one on its tags' line, only a single one before the closing tag."""
         line_end = "\r\n" if text.startswith("\r\n") else "\n"
         inner = text.removeprefix(line_end)
         if inner != text:
@@ -283,9 +280,7 @@ def _read_parameter(source: StreamBuffer, consumed: list[str], function: _Functi
 
 def _read_element(source: StreamBuffer, consumed: list[str], function: _Function) -> Reader[bool]:
     """Parse ``<KEY>value</KEY>``, written instead of ``<parameter=KEY>``, if KEY is a parameter of the tool.
-
-    ``</parameter>`` may also close the value. Return whether there was such an element.
-    """
+    ``</parameter>`` may also close the value. Return whether there was such an element."""
     ahead: list[str] = []
     yield from source.consume_until(">", NAME_LIMIT, ahead)
     tag = _ELEMENT.fullmatch("".join(ahead))

@@ -292,10 +292,8 @@ class XmlInvokeReader:
         call.add_text(key, value)
 
     def _read_misnamed(self, marker: str, source: BodySource, consumed: list[str], call: PendingCall) -> Reader[bool]:
-        """Parse a call's tag that names a parameter instead of a tool, or that repeats the current call's tag.
-
-        If the tag begins the next call, consume nothing and return False.
-        """
+        """Parse a call's tag that names a parameter instead of a tool, or that repeats the current call's tag. If the
+        tag begins the next call, consume nothing and return False."""
         taken = [marker]
         attributes = yield from self.consume_attributes(source, taken)
         key, is_empty = attributes.get(self.tags.name, ""), self._is_empty_element(taken)

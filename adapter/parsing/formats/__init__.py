@@ -96,11 +96,8 @@ _derived: dict[str, Format] = {}
 
 
 def register_format(format: Format) -> None:
-    """Register a derived ``format``, so that `get_format` finds it by name in this process.
-
-    Beyond `MAX_DERIVED`, the oldest is dropped. The format is not added to `FORMATS`, so it is never detected
-    automatically.
-    """
+    """Register a derived ``format``, so that `get_format` finds it by name in this process. Beyond `MAX_DERIVED`, the
+    oldest is dropped. The format is not added to `FORMATS`, so it is never detected automatically."""
     _derived.pop(format.name, None)
     _derived[format.name] = format
     while len(_derived) > MAX_DERIVED:

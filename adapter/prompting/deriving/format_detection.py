@@ -48,10 +48,8 @@ class DetectedFormat:
 
 
 def match_known_format(found: DerivationResult, source: str, model: str | None) -> DetectedFormat:
-    """Return the known format that fits the template ``source``, or else the derived format or a guess.
-
-    ``found`` is the result of deriving a format from ``source``. ``model`` is the model's name.
-    """
+    """Return the known format that fits the template ``source``, or else the derived format or a guess. ``found`` is
+    the result of deriving a format from ``source``. ``model`` is the model's name."""
     detected = _detect(found, source, model)
     return replace(detected, derived=found.format.name) if found.format is not None else detected
 

@@ -63,10 +63,8 @@ def learn_response_template(template: JsonObject, name: str) -> LearningResult:
 
 
 def _find_known(examples: Sequence[LearningExample]) -> str | None:
-    """Return the built-in format that parses all examples, or None.
-
-    A missing closing tag is tolerated, because a template may omit it. Any other repair rules a format out.
-    """
+    """Return the built-in format that parses all examples, or None. A missing closing tag is tolerated, because a
+    template may omit it. Any other repair rules a format out."""
     tools, text = build_tools(examples), examples[0].text.lower()
 
     def may_read(format: Format) -> bool:
@@ -92,11 +90,8 @@ def _check_thinking(spec: FormatSpec, writer: _AnswerWriter, examples: Sequence[
 
 
 class _AnswerWriter:
-    """Writes answers as the template describes them.
-
-    ``thinking`` and ``content`` are the opening and closing markers of these parts, or "". ``ends`` are the tokens that
-    end the answer.
-    """
+    """Writes answers as the template describes them. ``thinking`` and ``content`` are the opening and closing markers
+    of these parts, or "". ``ends`` are the tokens that end the answer."""
 
     def __init__(self, template: JsonObject) -> None:
         fields = _require_mapping(template.get("fields"), "fields")

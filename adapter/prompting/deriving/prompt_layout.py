@@ -229,9 +229,7 @@ def _find_specials(text: str) -> list[str]:
 
 def find_result_layout(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Return the layout of results: a template, the marker that begins a result, and the marker that begins its turn.
-
-    The template has ``{}`` in place of the result. Each marker is a tuple of one string, or empty.
-    """
+    The template has ``{}`` in place of the result. Each marker is a tuple of one string, or empty."""
     conversations, turns = frame.conversations, frame.turns
     conventions = conversations.conventions
     text = conversations.render(conventions.build_answer_message(ONE_CALL), conventions.build_result_message(NAME))

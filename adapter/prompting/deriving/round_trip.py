@@ -86,10 +86,8 @@ class RoundTripFailure:
 def render_round_trip_samples(
     frame: PromptFrame, markers: Sequence[str], *, ends_line: bool = False
 ) -> tuple[RoundTripSample, ...]:
-    """Render the sample answers. One of them contains the model family's ``markers`` as data.
-
-    ``ends_line``: whether only a line break ends a value. A second line break may then belong to the value or not.
-    """
+    """Render the sample answers. One of them contains the model family's ``markers`` as data. ``ends_line``: whether
+    only a line break ends a value. A second line break may then belong to the value or not."""
     with_markers: list[Call] = [(NAME, {KEY: f"a {' b '.join(markers)} c", OTHER_KEY: "d"})]
     quoted = frame.render_calls(_CALLS[_QUOTES])
     # Without escapes, a quote or marker in a string looks like a real one.

@@ -45,10 +45,7 @@ _NO_VALUE = STOP_WORDS.union(_EDGES.split())
 
 def narrow_tool(request: str, tool: Tool) -> tuple[Tool, dict[str, list[str]]]:
     """Return the tool with only its required and mentioned parameters, and the candidates for its string parameters by
-    name.
-
-    Candidates of other types become an ``enum`` in the schema.
-    """
+    name. Candidates of other types become an ``enum`` in the schema."""
     candidates = {name: found for name in tool.properties if (found := find_candidates(request, tool, name))}
     matched = match_by_proximity(request, tool.properties, _select_scalars(tool, candidates))
     used = [value for values in matched.values() for value in values]
@@ -214,11 +211,8 @@ def _overlaps(value: Json, used: Sequence[Value]) -> bool:
 
 
 def _is_mentioned(request: str, name: str, schema: Json, candidates: Mapping[str, Sequence[Json]]) -> bool:
-    """Return whether the request mentions an optional parameter.
-
-    A word from its name or description mentions a flag, list or object. Any other parameter is mentioned by a path, an
-    enum value or a value of a recognized shape.
-    """
+    """Return whether the request mentions an optional parameter. A word from its name or description mentions a flag,
+    list or object. Any other parameter is mentioned by a path, an enum value or a value of a recognized shape."""
     is_certain = name in candidates and (
         "enum" in dict(schema or {}) or find_value_kinds(name, schema) & {*PATHS, *_SHAPED}
     )

@@ -58,11 +58,8 @@ class GuidedChoice:
 def plan_guided_choice(
     request: str, tools: ToolSet, settings: GuidedChoiceSettings, *, must_call: bool = False
 ) -> GuidedChoice:
-    """Plan the answer to the last request in a conversation. ``must_call``: whether a call is required.
-
-    A tool that deletes, moves or overwrites data, or executes commands, is offered only if the request names its
-    targets.
-    """
+    """Plan the answer to the last request in a conversation. ``must_call``: whether a call is required. A tool that
+    deletes, moves or overwrites data, or executes commands, is offered only if the request names its targets."""
     request = unquote(request)
     known = find_known_paths(settings.known_paths, request)
     spelled = request if find_paths(request) else " ".join([request, *known[:1]])  # "the readme" names a path
@@ -126,10 +123,8 @@ def _find_known_path_candidates(
 
 
 def plan_next_call(request: str, tools: ToolSet, calls: Sequence[tuple[str, JsonObject]]) -> GuidedChoice:
-    """Plan the call after ``calls`` (names and arguments) in the same answer, with values that no call has used.
-
-    The plan has no tools if the calls use all values in the request.
-    """
+    """Plan the call after ``calls`` (names and arguments) in the same answer, with values that no call has used. The
+    plan has no tools if the calls use all values in the request."""
     name, arguments = calls[0]
     further = find_further_arguments(unquote(request), tools[name], arguments) if name in tools else []
     if len(calls) > len(further):
@@ -141,10 +136,8 @@ def plan_next_call(request: str, tools: ToolSet, calls: Sequence[tuple[str, Json
 
 
 def _count_unused(values: Collection[str], request: str, tool: Tool) -> int:
-    """Return how many ``values`` (the request's quoted strings and paths) ``tool`` would leave unused.
-
-    A value is used if it is the only candidate for a parameter. A request's only value is not counted.
-    """
+    """Return how many ``values`` (the request's quoted strings and paths) ``tool`` would leave unused. A value is used
+    if it is the only candidate for a parameter. A request's only value is not counted."""
     _, found = narrow_tool(request, tool)
     taken = {value for candidates in found.values() if len(candidates) == 1 for value in candidates}
     return sum(value not in taken for value in values) if len(values) > 1 else 0

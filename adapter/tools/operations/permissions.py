@@ -138,11 +138,8 @@ AsyncApprover: TypeAlias = Callable[[ApprovalRequest], "Awaitable[bool | Approva
 
 
 def to_decision(answer: object, approver: Approver) -> ApprovalDecision:
-    """Convert an approver's answer to an `ApprovalDecision`.
-
-    Raises UsageError unless the answer is a bool, or an `ApprovalDecision` of bools and strings. Other truthy values do
-    not approve.
-    """
+    """Convert an approver's answer to an `ApprovalDecision`. Raises UsageError unless the answer is a bool, or an
+    `ApprovalDecision` of bools and strings. Other truthy values do not approve."""
     decision = answer if isinstance(answer, ApprovalDecision) else ApprovalDecision(answer)  # type: ignore[arg-type]
     has_bools = isinstance(decision.allowed, bool) and isinstance(decision.remember, bool)
     if not (has_bools and isinstance(decision.reason, str) and isinstance(decision.content, str | None)):
@@ -323,10 +320,8 @@ class PermissionPolicy:
 
 
 def resolve_rules(names: Mapping[str, str], rules: Iterable[PermissionRule]) -> tuple[PermissionRule, ...]:
-    """Replace the tool names in ``rules`` with canonical names. ``names`` maps every name to its canonical name.
-
-    Raises UsageError for an unknown tool, because its rule would silently have no effect.
-    """
+    """Replace the tool names in ``rules`` with canonical names. ``names`` maps every name to its canonical name. Raises
+    UsageError for an unknown tool, because its rule would silently have no effect."""
     named = []
     for rule in rules:
         if not isinstance(rule, PermissionRule):

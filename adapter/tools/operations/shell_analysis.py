@@ -156,11 +156,8 @@ def _precedes_command(word: str) -> bool:
 
 
 def rule_covers_command(rule: Words, command: Words) -> bool:
-    """Return whether ``command`` begins with the rule's words.
-
-    The command may have more words, but options (``-x``) among them only if the rule ends in ``*``: ``git log`` covers
-    ``git log src``, but not ``git log --output=f``.
-    """
+    """Return whether ``command`` begins with the rule's words. The command may have more words, but options (``-x``)
+    among them only if the rule ends in ``*``: ``git log`` covers ``git log src``, but not ``git log --output=f``."""
     is_open = rule[-1:] == ("*",)
     prefix = rule[:-1] if is_open else rule
     rest = command[len(prefix) :]
@@ -168,10 +165,8 @@ def rule_covers_command(rule: Words, command: Words) -> bool:
 
 
 def may_match_command(rule: Words, command: Words) -> bool:
-    """Return whether ``command`` runs the rule's program and contains the rule's other words in order.
-
-    For example, ``git -C d push`` may be ``git push``.
-    """
+    """Return whether ``command`` runs the rule's program and contains the rule's other words in order. For example,
+    ``git -C d push`` may be ``git push``."""
     rest = iter(command[1:])
     words = rule[:-1] if rule[-1:] == ("*",) else rule
     words = _fold(words) if words else words
