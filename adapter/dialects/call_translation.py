@@ -109,7 +109,7 @@ _HERE_DOCUMENT = re.compile(
 
 
 def _find_foreign_tools(name: str, active: Dialect | None) -> list[tuple[Dialect, Tool]]:
-    """Return the foreign tools with the documented name ``name`` or, without any, those with this alias."""
+    """Return the foreign tools with the documented name ``name`` or, without any, with this alias."""
     foreign = [
         (dialect, tool)
         for dialect in map(get_dialect, list_dialect_names())
@@ -164,8 +164,8 @@ def _match_parameter(key: str, foreign: Tool, target: Tool) -> str | None:
 
 
 def _is_same_operation(one: ops.Operation | None, wanted: ops.Operation | None, minimal: ops.Operation | None) -> bool:
-    """Return whether ``one`` equals ``wanted``, except for optional fields that the call leaves unset: those that
-    ``minimal``, the operation without optional arguments, has in common with ``wanted``."""
+    """Return whether ``one`` equals ``wanted``, except for optional fields that the call leaves unset. In these
+    fields, ``minimal``, the operation without optional arguments, equals ``wanted``."""
     if one is None or wanted is None or type(one) is not type(wanted):
         return False
     if isinstance(wanted, ops.Delete):

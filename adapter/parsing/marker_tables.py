@@ -48,7 +48,7 @@ LINE_STARTS = (LINE_START, "\n{", "\n[", TAG_START)
 """Possible starts of a call without markers, and of a tag around a call."""
 
 CALL_FENCES = ("", "json", "json5", "jsonc", "xml", "text", "plaintext")
-"""Languages of code fences that may contain a call, in addition to those whose name announces one."""
+"""Languages of code fences that may contain a call, in addition to languages named after calls."""
 
 PYTHON_FENCES = ("python", "py")
 """Languages of code fences that may contain a call if they begin an answer."""

@@ -20,7 +20,7 @@ class ParsePolicy:
     repairs: bool = True
     """True to accept calls that needed repairs. If false, such calls are errors that list the repairs."""
     unmarked: Literal["none", "reads", "all"] = "reads"
-    """Tools that may be called without the format's markers, in bare or fenced JSON: none, those that only read
+    """Tools that may be called without the format's markers, in bare or fenced JSON: none, read-only tools
     (``reads``), or all."""
     allow_midtext: bool = False
     """True to accept a call in bare or fenced JSON even with text both before and after it."""

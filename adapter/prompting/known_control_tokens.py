@@ -1,13 +1,13 @@
-"""Control tokens of model families, each with its source, in addition to those in formats.
+"""Control tokens of model families, each with its source, in addition to the tokens in formats.
 
 A tokenizer reads each of these strings as one token anywhere in a prompt, but only in this exact spelling. Strings that
 equal a token only after NFKC normalization (``＜s＞``) are not included: tokenizers search for tokens before they
 normalize the text (Hugging Face's special tokens are ``normalized: false``, and llama.cpp first splits the prompt at
 its tokens), and full-width brackets are common in Chinese and Japanese text.
 
-Two groups of tokens are not included: those like ``<|...|>``, ``<｜...｜>`` and ``<SPECIAL_1>``, which
-`adapter.prompting.escaping` matches by pattern, and those that are ordinary text elsewhere (StarCoder's ``<filename>``,
-Gemma's HTML tags).
+Two groups of tokens are not included: tokens such as ``<|...|>``, ``<｜...｜>`` and ``<SPECIAL_1>``, which
+`adapter.prompting.escaping` matches by pattern, and tokens that are ordinary text elsewhere, such as StarCoder's
+``<filename>`` and Gemma's HTML tags.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Validate arguments in bounded time against untrusted JSON Schemas, such as those of clients and MCP servers.
+"""Validate arguments in bounded time against untrusted JSON Schemas, for example from clients and MCP servers.
 
 Two things can take exponential time even for a short argument, and are limited: a pattern such as ``^(x+x+)+y$``, and a
 chain of definitions that each refer twice to the next. A value that cannot be compared with a pattern in time is

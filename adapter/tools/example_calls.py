@@ -1,4 +1,4 @@
-"""Build example calls from known values only: those in an invalid call, the conversation or the tool's schema."""
+"""Build example calls only from values in an invalid call, the conversation or the tool's schema."""
 
 from __future__ import annotations
 

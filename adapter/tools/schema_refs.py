@@ -31,7 +31,7 @@ client or MCP server may be invalid."""
 MAX_STEPS = 16
 """Maximum number of references in a chain."""
 MAX_SCHEMAS = 2000
-"""Maximum number of subschemas in a resolved schema, and of those that its recursive references add. Without these
+"""Maximum number of subschemas in a resolved schema, and of subschemas that its recursive references add. Without these
 limits, references could make a short schema grow indefinitely."""
 MAX_LEVELS = 32
 """Maximum nesting depth of subschemas and of recursive references. Deeper subschemas become ``{}``, which allows any

@@ -384,7 +384,7 @@ def _consume_word(source: StreamBuffer) -> Reader[str]:
 def encode_call(
     tags: KeyValueTags, name: str, arguments: JsonObject, *, gap: str = "", key_end: str = "", value_end: str = ""
 ) -> str:
-    """Encode a call. ``gap`` follows the name, ``key_end`` the closing tag of a key, ``value_end`` that of a value.
+    """Encode a call. ``gap`` follows the name, ``key_end`` a key's closing tag, and ``value_end`` a value's.
 
     Values cannot be escaped. If a pair would be parsed back differently, all arguments are written as one JSON object.
     """

@@ -47,7 +47,7 @@ MayBegin: TypeAlias = Callable[[StreamBuffer, str], Reader[bool]]
 
 
 class RawValue:
-    """The tags around a value: its closing tags, and those of the next parameter, the call and its section.
+    """The tags that may end a value: its own closing tags, and tags of the next parameter, the call and its section.
 
     - ``broken_closes``: the start of closing tags whose word is misspelt.
     - ``stray_closes``: other tags that may be between a value's closing tag and the call's.

@@ -125,7 +125,7 @@ def _locate(example: LearningExample, ends: tuple[str, ...], locate: Locator) ->
 
 
 def _find_misread(format: Format, examples: Sequence[LearningExample], all_examples: Sequence[LearningExample]) -> str:
-    """Return the first difference between the calls parsed with ``format`` and those in the examples, or ""."""
+    """Return the first difference between the calls parsed with ``format`` and the calls in the examples, or ""."""
     tools = build_tools(all_examples)
     for number, example in enumerate(examples, 1):
         turn = parse(example.text, tools, format, policy="strict")

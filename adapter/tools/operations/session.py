@@ -150,7 +150,7 @@ class MemoryChanged(Outcome):
 
 
 Delivery: TypeAlias = Literal["result", "message"]
-"""How the model gets a skill: as the tool's result, or as a new user message."""
+"""The way in which the model gets a skill: as the tool's result, or as a new user message."""
 
 
 @dataclass(frozen=True, slots=True)
