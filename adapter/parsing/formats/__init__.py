@@ -155,8 +155,7 @@ def get_format(name: str | PathLike | Format) -> Format:
 
 
 def guess_format(model: str | None = None, template: str | None = None) -> str | None:
-    """Return the name of the format that a model writes, from its chat template or its name, or None if neither is
-    known.
+    """Return the name of the format that a model writes, or None if it is unknown.
 
     - ``model``: a model's name as servers and files spell it (``qwen3-coder:30b``,
       ``Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf``).
