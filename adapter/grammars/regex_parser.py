@@ -54,7 +54,7 @@ Node: TypeAlias = CharSet | Repeat | Concat | Alternation | Anchor
 
 
 class UnsupportedPattern(Exception):
-    """Raised for a pattern that is not supported here."""
+    """Raised for a regular expression that is outside the supported subset."""
 
 
 def parse_regex(pattern: str) -> Node:

@@ -1,5 +1,5 @@
-"""Find arguments that a lost or extra character has damaged. The model then gets an error, instead of a tool wrong
-values."""
+"""Find arguments that a lost or extra character has damaged. The model then gets an error; otherwise, a tool would get
+wrong values."""
 
 from __future__ import annotations
 

@@ -60,5 +60,5 @@ def build_result_encoder(before: str, after: str = "") -> Callable[[str, str, st
 
 
 def encode_content_alone(_name: str, content: str, _call_id: str) -> str:
-    """An ``encode_result`` function that returns the content unchanged."""
+    """Return the content unchanged. This is an ``encode_result`` function."""
     return content

@@ -55,7 +55,7 @@ class CallEventFactory:
         return events
 
     def find_rejection(self, result: BodyResult, *, is_marked: bool, is_first: bool) -> str:
-        """Return why apparent calls are only text, as a key of `REJECTION_REASONS`, or "" if they may be calls.
+        """Return why apparent calls are only text (a key of `REJECTION_REASONS`), or "" if they may be calls.
 
         An unknown tool is accepted if no text precedes the call (``is_first``) and its name looks like a tool's name,
         so that the model gets an error.

@@ -29,7 +29,7 @@ NOT_CLOSED = (
 
 
 class JsonCall(NamedTuple):
-    """The place of JSON that is certainly a call. ``start`` is its offset in the model's text.
+    """The position of JSON that is certainly a call. ``start`` is its offset in the model's text.
 
     ``name`` is the tool, if the text before the JSON names it; the JSON then holds only the arguments. Otherwise, the
     JSON is an object, or a list of objects, with the arguments under ``arguments_key``.

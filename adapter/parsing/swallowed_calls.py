@@ -64,8 +64,8 @@ def _find_text_before(tables: MarkerTables, damaged: str) -> int:
 def _find_intact_call(
     source: BodySource, tables: MarkerTables, raw: str, end: int, error: str | None
 ) -> Reader[int | None]:
-    """Return the offset of the first call in ``raw`` after ``end`` that needs no repair and is not part of a value, or
-    of an opening marker that ends ``raw``. Return None if there is neither.
+    """Return the offset of the first intact call in ``raw`` after ``end``, or of an opening marker at the end of
+    ``raw``. Return None if there is neither. An intact call needs no repair and is not part of a value.
 
     ``error``: the error of the damaged call. If it is `CUT_OFF`, ``raw`` ends within a string, in which a closing
     marker is data.

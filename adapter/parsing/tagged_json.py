@@ -292,7 +292,8 @@ class TaggedJson:
         return self._build_result(values, tools, sum(map(len, consumed[:start]))).with_repairs(*fixes)
 
     def _decode_string(self, text: str) -> Value | None:
-        """Return the JSON string that is all of ``text`` if the body holds only arguments, or None."""
+        """If the body holds only arguments and ``text`` is one JSON string, return the string. Otherwise, return
+        None."""
         start = len(text) - len(text.lstrip())
         if self.name is None or not text.startswith('"', start):
             return None

@@ -53,8 +53,8 @@ def system_prompt(
 
     ``tools`` replace the dialect's tools. If none of them is from the dialect, its introduction is omitted. The folder
     ``prompts`` has templates that replace packaged ones of the same name. ``session`` is added to the values in the
-    example call, so that none is a real file, command or word. Raises UsageError for an unknown name or an unusable
-    template.
+    example call, so that they are not real files, commands or words. Raises UsageError for an unknown name or an
+    unusable template.
     """
     check_types("system_prompt", prompts=(prompts, *PATH, NONE), session=(session, str))
     if style not in get_args(Style):
@@ -100,7 +100,7 @@ def create_prompt_session() -> str:
 
 
 def _make_unique(session: str, value: Json) -> Json:
-    """Add ``session`` to the strings in a value, so that none is a real file, command or word."""
+    """Add ``session`` to the strings in a value, so that they are not real files, commands or words."""
     if isinstance(value, dict):
         return {key: _make_unique(session, each) for key, each in value.items()}
     if isinstance(value, list):

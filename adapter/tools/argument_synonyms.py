@@ -19,5 +19,5 @@ COMMAND = ("command", "cmd", "command_line", "shell_command", "script")
 
 
 def normalize_key(name: str) -> str:
-    """Return ``name`` in lower case without separators, which is equal for all spellings."""
+    """Return ``name`` in lower case without separators, so that all its spellings are equal."""
     return name.replace("_", "").replace("-", "").lower()

@@ -85,8 +85,8 @@ def _is_absent(value: Json, schema: Json) -> bool:
 
 
 def _is_document(key: str, value: Json, schema: Json) -> bool:
-    """Return whether ``value`` is a JSON file's content that the model did not write as a string, rather than a
-    schema's copy."""
+    """Return whether ``value`` is a JSON file's content that the model wrote as JSON instead of a string, and not a
+    copy of a schema."""
     is_copy = isinstance(value, dict) and value.get("type") == "string"
     return key in argument_synonyms.CONTENT and list_types(schema) - {"null"} == {"string"} and not is_copy
 

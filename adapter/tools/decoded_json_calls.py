@@ -112,8 +112,8 @@ def extract_calls(value: Json, arguments_key: str, tools: ToolSet = NO_TOOLS) ->
 
 
 def expand_call(call: DecodedCall, tools: ToolSet) -> list[DecodedCall]:
-    """Return the calls that ``call`` groups, as ``multi_tool_use.parallel`` does, if all are to the session's tools, or
-    ``call``."""
+    """Return the calls in a group call, such as OpenAI's ``multi_tool_use.parallel``, if all are to the session's
+    tools. Otherwise, return ``call`` in a list."""
     if len(call.arguments) != 1 or not _GROUPS.search(call.name) or tools.match(call.name):
         return [call]
     key, value = next(iter(call.arguments.items()))

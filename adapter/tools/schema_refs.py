@@ -39,7 +39,8 @@ value."""
 
 
 class RecursiveSchema(dict[str, Json]):
-    """An empty schema in place of a reference to an enclosing schema, which `expand_schema` returns."""
+    """An empty schema that replaces a reference to an enclosing schema. `expand_schema` returns the enclosing
+    schema."""
 
     def __init__(self, resolution: _Resolution, reference: str) -> None:
         super().__init__()

@@ -166,7 +166,8 @@ class Tool:
 
 
 def _find_effect(hints: Mapping[str, Json]) -> Effect:
-    """Return the effect that MCP annotations declare, or "read", because the client decides about permissions."""
+    """Return the effect that MCP annotations declare. Without a hint, return "read", because the client decides about
+    permissions."""
     if hints.get("readOnlyHint") is not False:
         return "read"
     return "delete" if hints.get("destructiveHint") else "write"

@@ -155,7 +155,8 @@ class KeyValueReader:
             return error.result
 
     def read(self, source: BodySource, consumed: list[str], *, is_opened: bool = True) -> Reader[BodyResult]:
-        """Parse a call, possibly in JSON, whose tags only one family writes. This method is a `BodyReader`."""
+        """Parse a call after an opening tag that only one family uses. The call may also be in JSON. This method is a
+        `BodyReader`."""
         char = yield from source.skip_space(consumed)
         if not char:
             return CUT if source.at_line_start or source.was_cut else TEXT
@@ -181,7 +182,8 @@ class KeyValueReader:
         )
 
     def _consume_name(self, source: BodySource, ahead: list[str]) -> Reader[PendingCall | None]:
-        """Consume a name and return its call if a pair, JSON or the end of the call follows. Otherwise, return None."""
+        """Consume a tool's name and return a call of the tool. Return None unless a pair, JSON or the end of the call
+        follows."""
         name = yield from _consume_word(source)
         ahead.append(name)
         char = yield from source.skip_space(ahead)

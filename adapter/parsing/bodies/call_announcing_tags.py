@@ -50,7 +50,7 @@ _fence = MarkerSet("```")
 
 
 def _takes(call: DecodedCall, tools: ToolSet) -> bool:
-    """Return whether the tool has parameters for all arguments. Otherwise, they may be the tool's definition."""
+    """Return whether the tool has parameters for all arguments. If not, the text may be the tool's definition."""
     tool = tools.match(call.name)
     return tool is not None and call.arguments.keys() <= tool.properties.keys()
 

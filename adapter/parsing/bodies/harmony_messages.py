@@ -201,7 +201,7 @@ def read_without_start(source: BodySource, consumed: list[str]) -> Reader[BodyRe
 
 
 def read_without_tokens(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``analysisWe need ...``, which is left of a header after special tokens were stripped.
+    """Parse ``analysisWe need ...``: a header whose special tokens were stripped, and the text after it.
 
     ``assistantfinal`` or a call ends such reasoning. With another expected format, the first word may be an ordinary
     name: ``analysisResult is a list.``

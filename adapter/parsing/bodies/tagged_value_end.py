@@ -127,8 +127,8 @@ class RawValue:
             value.append(tag)
 
     def _is_end(self, source: StreamBuffer, holds_call: bool, may_begin: MayBegin, *, is_nested: bool) -> Reader[bool]:
-        """Return whether the closing tag just consumed ends the value. ``is_nested``: whether a call in the value is
-        open. The tag then ends that call's value, unless no tag follows the call."""
+        """Return whether the closing tag just consumed ends the value. If a call in the value is open (``is_nested``),
+        the tag ends a value of that call instead, unless no tag follows the call."""
         ahead: list[str] = []
         char = yield from source.skip_space(ahead)
         tag = yield from source.consume_marker(self._after_value, ahead)
@@ -200,8 +200,8 @@ class RawValue:
         return source.was_cut and (not rest or self._ends.may_start_with(rest))
 
     def _continues(self, source: StreamBuffer) -> Reader[bool]:
-        """Return whether the call's apparent end is part of the value: before the next call, the value or call ends
-        again, or that end may have been cut off."""
+        """Return whether the call's apparent end is part of the value: the value or call ends again before the next
+        call, or the text may have been cut off before that."""
         later = yield from self._find_later(source)
         return later != "" and later not in self._call_opens
 
@@ -354,8 +354,8 @@ def remove_broken_close(value: str, key: str, closes: Sequence[str], others: Seq
 
 
 def _is_look_alike(tag: str, close: str, value: str) -> bool:
-    """Return whether ``tag`` is ``close`` with different punctuation, cut off, without its slash, or with characters
-    after its word, as in ``</parameter1>``. Such a tag in ``value`` must not have an opening tag."""
+    """Return whether ``tag`` is ``close`` with different punctuation, cut off, or without its slash. It may also have
+    characters after its word, as in ``</parameter1>``, unless ``value`` opens such a tag."""
     spelt, expected = (unicodedata.normalize("NFKC", text).translate(_SIGNS).lower() for text in (tag, close))
     is_longer = expected.endswith(">") and spelt.startswith(expected[:-1]) and f"<{tag[2:-1]}" not in value
     is_shorter = len(spelt) > len("</p") and expected.startswith(spelt)

@@ -320,7 +320,7 @@ def _is_example(call: DecodedCall) -> bool:
 
 
 def _consume_closers(source: BodySource, consumed: list[str]) -> Reader[None]:
-    """Consume the punctuation and tags that close those opened before the name."""
+    """Consume the punctuation and tags that close the ones before the name."""
     while True:
         gap: list[str] = []
         char = yield from source.skip_space(gap)

@@ -91,8 +91,8 @@ class _Function(PendingCall):
         self.add_text(key, self._strip_margins(text))
 
     def _strip_margins(self, text: str) -> str:
-        """Return ``text`` without the line breaks that belong to the tags. A value on separate lines loses the line
-        breaks around it; one on its tags' line, only a single one before the closing tag."""
+        """Return ``text`` without the line breaks that belong to the tags: both around a value on separate lines,
+        otherwise a single one before the closing tag."""
         line_end = "\r\n" if text.startswith("\r\n") else "\n"
         inner = text.removeprefix(line_end)
         if inner != text:
@@ -111,7 +111,7 @@ def read_xml_function(source: BodySource, consumed: list[str]) -> Reader[BodyRes
 
 
 def read_inline_function(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Do the same as `read_xml_function` for a format with values on the same line as their tags."""
+    """Parse a call like `read_xml_function`, in a format that writes values on the same line as their tags."""
     return (yield from _read(source, consumed, is_inline=True))
 
 

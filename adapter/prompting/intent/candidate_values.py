@@ -185,7 +185,7 @@ def _select_scalars(tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dic
 def _assign_in_order(request: str, tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dict[str, list[Json]]:
     """Assign one candidate to each parameter, in the order in which the candidates occur in the request.
 
-    This applies to a group of parameters with the same candidates, as many as there are parameters. If there are more
+    Parameters with the same candidates form a group, which needs as many candidates as parameters. If there are more
     candidates, only quoted ones are used, or only quoted and capitalized ones. An optional parameter belongs to a group
     only if all its candidates are quoted.
     """

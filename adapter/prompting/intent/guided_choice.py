@@ -48,8 +48,8 @@ class GuidedChoiceSettings:
 
 @dataclass(frozen=True, slots=True)
 class GuidedChoice:
-    """The planned answer: a call to one of ``tools``, or words if that is empty. ``choices`` are the allowed values of
-    string parameters."""
+    """The planned answer: a call to one of ``tools`` or, without any, words. ``choices``: the allowed
+    values of string parameters."""
 
     tools: ToolSet = field(default_factory=ToolSet)
     choices: Choices = field(default_factory=dict)
