@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 import openai
 import pytest
 
 from adapter import wrap
+from tests.http_requests import send
 from tests.scripted_server import CHAT, ScriptedServer, as_error, as_json, as_stream, delta
 from tests.server.clients import connected
+from tests.server.test_public_reports import REQUESTS
 from tests.server.test_wrap import ASK, CALL, TOOLS, completion
 from tests.serving import serving_here
 
@@ -104,3 +107,18 @@ def test_wrap_accepts_guardrails(scripted, tmp_path):
             client.chat.completions.create(model="qwen3", messages=ASK, tools=TOOLS)
     lines = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
     assert [line["guardrail"] for line in lines] == ["", "empty_answer", ""]
+
+
+@pytest.mark.parametrize(
+    ("api", "kind"),
+    [("chat", "rate_limit_exceeded"), ("messages", "rate_limit_error"), ("responses", "rate_limit_exceeded")],
+)
+def test_rate_limit_after_keepalives_has_its_own_code(scripted, api, kind):
+    """The status of the stream is 200 by then."""
+    replies = [replace(as_error(429, "slow down"), headers=(("Retry-After", after),)) for after in ("0.6", "600")]
+    scripted.on(CHAT, *replies)
+    path, body = REQUESTS[api]
+    with serving_here(scripted.url, keep_alive_s=0.1) as url:
+        status, _, answer = send(url, path, {"model": "m", "stream": True, **body})
+    assert (status, "ping" in answer) == (200, True)
+    assert f'"{kind}"' in answer
