@@ -50,19 +50,30 @@ class TemplateServer(LoopbackServer):
         hides: Do not render templates for clients.
         special: A control token of its model.
         parameters: Number of parameters that it reports for its model.
+        classifies: The kind that it answers when a very small model classifies a request; these are in
+            ``classifications`` instead of ``bodies``.
 
     ``finish`` is the finish reason of its answers, ``prompts`` the answered prompts, and ``bodies`` the POST requests
     with their paths. GET requests may come at any time.
     """
 
     def __init__(
-        self, kind: str, source: str, *says: str, hides: bool = False, special: str = "", parameters: int = 0
+        self,
+        kind: str,
+        source: str,
+        *says: str,
+        hides: bool = False,
+        special: str = "",
+        parameters: int = 0,
+        classifies: str = "unknown",
     ) -> None:
         self.kind, self.hides, self.special, self.parameters = kind, hides, special, parameters
         self.template = ChatTemplate(source, {"bos_token": "<s>", "eos_token": "</s>"})
         self.finish = "stop"
         self.prompts: list[str] = []
         self.bodies: list[tuple[str, Any]] = []
+        self.classifies = classifies
+        self.classifications: list[Any] = []
         self._says = deque(says or ["Hello."])
         super().__init__(_handler(self))
 
@@ -137,11 +148,17 @@ def _generate(server: TemplateServer, body: Any) -> Any:
     return "application/x-ndjson", "".join(json.dumps(line) + "\n" for line in lines)
 
 
+def _is_classification(body: Any) -> bool:
+    return '"rename"' in body.get("grammar", "")
+
+
 def _chat(server: TemplateServer, body: Any) -> Any:
     tools = None if server.hides and body.get("tool_choice") == "none" else body.get("tools")
     prompt = render_chat_template(server.template, body["messages"], tools)
-    server.prompts.append(prompt)
-    text, usage = server.say(), {"prompt_tokens": len(prompt), "completion_tokens": 3, "total_tokens": len(prompt) + 3}
+    is_classification = _is_classification(body)
+    server.prompts += [] if is_classification else [prompt]
+    text = server.classifies if is_classification else server.say()
+    usage = {"prompt_tokens": len(prompt), "completion_tokens": 3, "total_tokens": len(prompt) + 3}
     head: dict[str, Any] = {"id": "chatcmpl-1", "created": 1_795_255_059, "model": "m"}
     nulls: dict[str, Any] = {}
     if server.kind == "vllm":  # sends null for each field that it does not use
@@ -205,7 +222,10 @@ def _handler(server: TemplateServer) -> type[QuietHandler]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            server.bodies.append((self.path, body))
+            if _is_classification(body):
+                server.classifications.append(body)
+            else:
+                server.bodies.append((self.path, body))
             self._answer(body)
 
         def _answer(self, body: Any) -> None:

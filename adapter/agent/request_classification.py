@@ -43,9 +43,10 @@ _EXAMPLES = (
 
 
 def needs_classification(request: str) -> bool:
-    """Return whether a request names a file, is not a question, and begins with no known verb."""
+    """Return whether a request names a file, is not a question, and begins with no known verb, or with one for an edit,
+    which may be a renaming."""
     is_short = len(request) <= MAX_REQUEST and find_paths(request) != []
-    return is_short and not find_requested_action(request)[0] and not is_question(request)
+    return is_short and find_requested_action(request)[0] in ("", "edit") and not is_question(request)
 
 
 def build_classification(kind: Kind, request: str, format: Format) -> tuple[list[Message], JsonObject] | None:
@@ -59,10 +60,13 @@ def build_classification(kind: Kind, request: str, format: Format) -> tuple[list
     return (messages, {**limits, "max_tokens": 8, "temperature": 0}) if limits else None
 
 
-def read_classification(answer: str, *, file_exists: bool) -> str:
-    """Return the kind of a request as in `CallHistory.classified`, from the model's answer.
+def read_classification(request: str, answer: str, *, file_exists: bool) -> str:
+    """Return the kind of ``request`` as in `CallHistory.classified`, from the model's answer.
 
-    ``file_exists``: whether the first file that the request names exists. A missing one can only be created.
+    ``file_exists``: whether the first file that the request names exists. A missing one can only be created. The model
+    does not overrule a known verb.
     """
     usable = {*_KINDS} - {"create"} if file_exists else {"create"}
+    if find_requested_action(request)[0]:
+        usable &= {"rename"}
     return answer if answer in usable else ""

@@ -40,7 +40,7 @@ class SmallModelHelp:
     def read_classification(self, message: str, answer: str) -> str:
         """Return the kind of ``message`` as in `CallHistory.classified`."""
         file = read_short_file(self._workspace, find_paths(message)[0])
-        return read_classification(answer, file_exists=file is not None)
+        return read_classification(message, answer, file_exists=file is not None)
 
     def choose_question(self, query: AskModel, history: CallHistory, tools: ToolSet) -> FileQuestion | None:
         """Set and return the question that replaces ``query``, or None if the model may answer freely."""

@@ -30,11 +30,12 @@ SMALL = 500_000_000
     [
         (REQUEST, True),
         ("Add Oma to a.txt", False),
+        ("Change the variable foo to bar in a.txt", True),
         ("Is Oma in a.txt?", False),
         ("Oma is missing", False),
         (f"{REQUEST} {'x' * MAX_REQUEST}", False),
     ],
-    ids=["unclear", "known verb", "question", "no file", "long"],
+    ids=["unclear", "known verb", "edit or renaming", "question", "no file", "long"],
 )
 def test_only_unclear_requests_for_files_are_classified(request_, is_needed):
     assert needs_classification(request_) == is_needed
@@ -57,20 +58,25 @@ def test_only_unclear_requests_for_files_are_classified(request_, is_needed):
 )
 def test_classification_must_fit_the_file(answer, file_exists, action):
     """A missing file can only be created."""
-    assert read_classification(answer, file_exists=file_exists) == action
+    assert read_classification(REQUEST, answer, file_exists=file_exists) == action
+
+
+@pytest.mark.parametrize(("answer", "kind"), [("rename", "rename"), ("answer", ""), ("delete", ""), ("edit", "")])
+def test_classification_does_not_overrule_a_known_verb(answer, kind):
+    assert read_classification("Change foo to bar in a.txt", answer, file_exists=True) == kind
 
 
 @pytest.mark.parametrize(("kind", "text"), [("edit", "- Opa\n- Oma\n"), ("answer", "- Opa\n"), ("delete", "- Opa\n")])
 def test_very_small_model_makes_the_change_it_classified(tmp_path, kind, text):
     """Its answer in words does not end the run."""
     (tmp_path / "a.txt").write_text("- Opa\n")
-    answers = (kind, WORDS, READ, CHANGED, "Done.")
-    with TemplateServer("llama.cpp", CHATML, *answers, parameters=SMALL) as server:
-        with Agent(tmp_path, base_url=server.url, approve="yolo") as agent:
-            agent.run(REQUEST)
-        assert server.bodies[-1] is not None
-        limited = [body for _, body in server.bodies if '"edit"' in body.get("grammar", "")]
-    assert len(limited) == 1
+    answers = (WORDS, READ, CHANGED, "Done.")
+    with (
+        TemplateServer("llama.cpp", CHATML, *answers, parameters=SMALL, classifies=kind) as server,
+        Agent(tmp_path, base_url=server.url, approve="yolo") as agent,
+    ):
+        agent.run(REQUEST)
+    assert len(server.classifications) == 1
     assert (tmp_path / "a.txt").read_text() == text
 
 
@@ -81,7 +87,9 @@ def test_async_agent_classifies(tmp_path):
         async with AsyncAgent(tmp_path, base_url=url, approve="yolo") as agent:
             await agent.run(REQUEST)
 
-    with TemplateServer("llama.cpp", CHATML, "edit", WORDS, READ, CHANGED, "Done.", parameters=SMALL) as server:
+    with TemplateServer(
+        "llama.cpp", CHATML, WORDS, READ, CHANGED, "Done.", parameters=SMALL, classifies="edit"
+    ) as server:
         asyncio.run(run(server.url))
     assert (tmp_path / "a.txt").read_text() == "- Opa\n- Oma\n"
 
@@ -92,13 +100,13 @@ def test_other_models_and_servers_are_not_asked(tmp_path, server_kind, parameter
     with TemplateServer(server_kind, CHATML, "Oma is missing.", parameters=parameters) as server:
         with Agent(tmp_path, base_url=server.url, approve="yolo") as agent:
             agent.run(REQUEST)
-        assert not [body for _, body in server.bodies if "grammar" in body]
+        assert not server.classifications
 
 
 def test_missing_file_is_created(tmp_path):
-    answers = ("create", "Write it with an editor.", "```\nprint('hi')\n```", "Done.")
+    answers = ("Write it with an editor.", "```\nprint('hi')\n```", "Done.")
     with (
-        TemplateServer("llama.cpp", CHATML, *answers, parameters=SMALL) as server,
+        TemplateServer("llama.cpp", CHATML, *answers, parameters=SMALL, classifies="create") as server,
         Agent(tmp_path, base_url=server.url, approve="yolo") as agent,
     ):
         agent.run("hello.py that prints hi, please")
@@ -108,11 +116,9 @@ def test_missing_file_is_created(tmp_path):
 def test_question_without_a_question_mark_is_answered_from_the_file(tmp_path):
     """Qwen2.5-Coder-0.5B explained what read_file does."""
     (tmp_path / "party.txt").write_text("salad: Viktor\n")
-    call = '<tool_call>{"name": "read_file", "arguments": {"path": "party.txt"}}</tool_call>'
+    answers = ("The function `read_file`.", READ.replace("a.txt", "party.txt"), "Viktor.")
     with (
-        TemplateServer(
-            "llama.cpp", CHATML, "answer", "The tool reads files.", call, "Viktor.", parameters=SMALL
-        ) as server,
+        TemplateServer("llama.cpp", CHATML, *answers, parameters=SMALL, classifies="answer") as server,
         Agent(tmp_path, base_url=server.url, approve="yolo") as agent,
     ):
         assert agent.run("I'd like to know who brings the salad, it's in party.txt").content == "Viktor."
@@ -120,9 +126,8 @@ def test_question_without_a_question_mark_is_answered_from_the_file(tmp_path):
 
 def test_renaming_is_limited_to_names_of_the_request(tmp_path):
     (tmp_path / "a.py").write_text("foo = 1\nprint(foo)\n")
-    call = READ.replace("a.txt", "a.py")
-    answers = ("rename", call, "```\nbar = 1\nprint(bar)\n```", "Done.")
-    with TemplateServer("llama.cpp", CHATML, *answers, parameters=SMALL) as server:
+    answers = (READ.replace("a.txt", "a.py"), "```\nbar = 1\nprint(bar)\n```", "Done.")
+    with TemplateServer("llama.cpp", CHATML, *answers, parameters=SMALL, classifies="rename") as server:
         with Agent(tmp_path, base_url=server.url, approve="yolo") as agent:
             agent.run("foo in a.py is a bad name, bar says more")
         grammars = [body["grammar"] for _, body in server.bodies if "```" in body.get("grammar", "")]
@@ -139,7 +144,9 @@ def test_replay_uses_the_recorded_classification(tmp_path):
     written: list[str] = []
     recorder = SessionRecorder(TranscriptWriter(written.append), folder)
     with (
-        TemplateServer("llama.cpp", CHATML, "edit", WORDS, READ, CHANGED, "Done.", parameters=SMALL) as server,
+        TemplateServer(
+            "llama.cpp", CHATML, WORDS, READ, CHANGED, "Done.", parameters=SMALL, classifies="edit"
+        ) as server,
         Agent(folder, base_url=server.url, approve="yolo", observe=recorder) as agent,
     ):
         recorder.begin(agent, REQUEST, approve="yolo")

@@ -307,15 +307,18 @@ def test_agent_makes_the_call_for_each_value_of_a_list(scripted, tmp_path, task,
     assert len(scripted.bodies()) == 1
 
 
-@pytest.mark.parametrize(("parameters", "grammars"), [(500_000_000, 1), (7_000_000_000, 0)])
+@pytest.mark.parametrize(
+    ("parameters", "grammars"), [(500_000_000, [True, False, True]), (7_000_000_000, [False, False])]
+)
 def test_very_small_model_is_held_to_words_after_the_change(scripted, tmp_path, parameters, grammars):
     """It would repeat its call, or change more. Larger models decide by themselves."""
     (tmp_path / "a.md").write_text("a smal tool\n")
     edit = {"name": "edit_file", "arguments": {"path": "a.md", "old_content": "smal", "new_content": "small"}}
-    llama_cpp(scripted, parameters, f"<tool_call>\n{json.dumps(edit)}\n</tool_call>", "It is fixed.")
+    answers = ["edit", f"<tool_call>\n{json.dumps(edit)}\n</tool_call>", "It is fixed."][-len(grammars) :]
+    llama_cpp(scripted, parameters, *answers)
     with Agent(tmp_path, base_url=scripted.url, approve="yolo") as agent:
         assert agent.run('Fix the typo "smal" in a.md: "small"').content == "It is fixed."
-    assert [("grammar" in body) for body in scripted.bodies(CHAT)] == [False, bool(grammars)]
+    assert [("grammar" in body) for body in scripted.bodies(CHAT)] == grammars
 
 
 @pytest.mark.parametrize(("parameters", "is_small"), [(500_000_000, True), (7_000_000_000, False)])

@@ -306,6 +306,7 @@ def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
     also does if it overwrites an unread file, unless the user's message may contain the new text.
     """
     tool, is_deletion = tools.match(call.name), sounds_like(call.name, "delete")
+    is_deletion |= sounds_like(call.name, "move") and history.classified not in ("", "move", "delete")
     if not is_deletion and (tool is None or not has_any(tool, CONTENT) or has_any(tool, OLD_TEXT)):
         return False  # the usual case, which avoids searching the request
     if not is_deletion and not re.search(r"\w", find_text(call, CONTENT)) and not _EMPTIES.search(history.user_text):

@@ -188,10 +188,14 @@ def test_command_that_the_user_asks_for_is_run(request_, is_asked):
 
 
 @pytest.mark.parametrize(
-    ("classified", "is_lost"), [("", False), ("delete", False), ("rename", True), ("answer", True)]
+    ("classified", "is_lost"), [("", False), ("delete", False), ("rename", True), ("answer", True), ("move", True)]
 )
 def test_file_is_not_deleted_for_a_request_that_was_classified_otherwise(classified, is_lost):
     """Qwen2.5-Coder-0.5B deleted the second file instead of renaming the class in it."""
     history = CallHistory("The class Cat should be called Feline, in a.py and in b.py", classified=classified)
-    deletion = PastCall("delete_file", {"path": "b.py"}, changes=True)
-    assert loses_text(deletion, history, get_dialect("blade").tools) == is_lost
+    for name, arguments in (
+        ("delete_file", {"path": "b.py"}),
+        ("move_file", {"source": "b.py", "destination": "c.py"}),
+    ):
+        call, is_allowed = PastCall(name, arguments, changes=True), name == "move_file" and classified == "move"
+        assert loses_text(call, history, get_dialect("blade").tools) == (is_lost and not is_allowed)
