@@ -197,8 +197,7 @@ def _describe_problem(settings: type[BaseModel], path: list[str], kind: str, mes
 
 
 def _find_table(settings: type[BaseModel], path: list[str]) -> type[BaseModel]:
-    """Return the class that defines the table at ``path`` in the file. Keys that the user chooses, such as names of
-    models, have no class of their own and are skipped."""
+    """Return the class of the table at ``path``. Keys that the user chooses, such as model names, are skipped."""
     for part in path:
         field = settings.model_fields.get(part)
         if field is None:

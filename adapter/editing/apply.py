@@ -252,8 +252,7 @@ def _apply_in_sequence(text: str, patches: Sequence[Patch], path: str, options: 
 
 
 def _locate_in_original(found: Rejection, original: DocumentIndex, patch: Patch, options: _Options) -> Rejection:
-    """Return a rejection with line numbers of the original file, because the earlier patches are not written either. If
-    the patch is not rejected there for the same reason, keep the numbers and say so."""
+    """Return a rejection with the original file's line numbers or, if that is impossible, a note about the numbers."""
     before = _resolve(original, patch, options)
     if isinstance(before, Rejection) and before.kind == found.kind:
         return before

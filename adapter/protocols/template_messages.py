@@ -225,8 +225,7 @@ class _MessageReader:
 
 @lru_cache(maxsize=64)
 def _get_closed_format(format: Format, closers: tuple[str, ...]) -> Format:
-    """Return ``format`` with the text that the template writes after a result, so that this text is escaped in
-    messages."""
+    """Return ``format`` with the template's text after a result, so that messages get this text escaped."""
     end = "".join(closers)
     return replace(format, encode_result=lambda _name, content, _id: content + end)
 

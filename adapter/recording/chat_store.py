@@ -112,8 +112,7 @@ class OpenChat:
         return Transcript.from_text(whole, self.id)
 
     def create_writer(self, fails: Callable[[str], object]) -> Callable[[str], None]:
-        """Return a function that writes a line immediately. The first failure calls ``fails`` with the reason, and ends
-        all writing."""
+        """Return a function that writes a line at once. Its first failure calls ``fails`` and ends all writing."""
         is_broken = False
 
         def write(line: str) -> None:

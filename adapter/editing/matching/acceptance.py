@@ -257,8 +257,7 @@ def _check_displaced(match: MatchFeatures) -> str:
 
 
 def _check_scope(match: MatchFeatures) -> str:
-    """Require the same enclosing lines (a function, section or key) and the same guard (such as ``#ifdef``) as in the
-    old text."""
+    """Require the lines that enclose the change, and its guard (such as ``#ifdef``), to match the old text."""
     for hunk in match.hunks:
         rows = range(max(0, hunk.start - (hunk.start == hunk.end)), hunk.end)
         depth = min((measure_indent(match.old[row]) for row in rows if match.keys[row]), default=0)

@@ -128,8 +128,7 @@ class Gap:
 
     @cached_property
     def _wraps(self) -> dict[tuple[int, int], list[tuple[int, int, float]]]:
-        """Matches of joined or split lines, by the row and line at which they end. Each has its number of rows, its
-        number of lines, and its gain."""
+        """Joined or split lines, by the row and line at which they end: number of rows, number of lines, and gain."""
         present = set(self.keys)
         squeezed = [_remove_spaces(key) for key in self.keys]
         rows = [self.all_rows[row] for row in self.rows]

@@ -130,10 +130,8 @@ class PiecePlacer(PieceCandidates):
         return f"{missing.strip()[:80]!r}, at an end of a piece, does not occur in this order in the file"
 
     def _find_rivals(self, piece: Piece, span: Placement, spans: Sequence[Placement]) -> list[Placement]:
-        """Return the ``spans`` with a lower score that the model may have meant instead of ``span``.
-
-        If ``piece`` changes nothing at ``span``, these are the larger spans around it.
-        """
+        """Return the ``spans`` with a lower score that the model may have meant. If ``piece`` changes nothing at
+        ``span``, these are the larger spans around it."""
         if len(piece.lines) == 1:
             return []
         if self._is_equal(piece, span):

@@ -199,8 +199,7 @@ def _is_next_to_margin(lines: Sequence[str]) -> bool:
 
 
 def _choose_single(shifts: Sequence[int], on_grid: Sequence[int]) -> int | None:
-    """Return the only shift, or None if it is ambiguous: there are several, or the shift is -1 and the marker may also
-    be two characters wide."""
+    """Return the only shift. Return None if there are several, or if -1 may come from a two-character marker."""
     return shifts[0] if len(shifts) == 1 and (shifts[0] >= 0 or 1 not in on_grid) else None
 
 

@@ -159,11 +159,9 @@ def _has_adjacent_comment(new: Sequence[str], index: int, written: range) -> boo
 
 
 def _represents_code(written: Sequence[str], removed: Sequence[str], above: Sequence[str]) -> bool:
-    """Return whether the comment ``written[0]``, below the lines ``above``, represents some of the ``removed`` lines.
-
-    A comment on the new code below it does not, unless that code uses a name that the removed lines assign, or replaces
-    only the last of the removed lines.
-    """
+    """Return whether the comment ``written[0]``, below the lines ``above``, represents some of the ``removed`` lines. A
+    comment on the new code below it does not, unless that code uses a name that the removed lines assign, or replaces
+    only the last of the removed lines."""
     comment, below = written[0].strip(), "".join(written[1:2])
     if any(fuzz.ratio(line.strip(), comment) >= MIN_PARTNER for line in removed):  # commented out, or reworded
         return False

@@ -95,8 +95,7 @@ class OpenAIExchange:
         )
 
     def choose_abandoned_response(self, response: Any) -> Any:
-        """Return the answer before a failed retry, as the client's response, or None if it is unusable. Its headers are
-        based on ``response``."""
+        """Return the answer before a failed retry as the client's response, or None if it is unusable."""
         assert isinstance(self.answer, BufferedExchange)
         completion = self.answer.give_up()
         return None if completion is None else self._build_response(response, 200, completion)
