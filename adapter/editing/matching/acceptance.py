@@ -2,8 +2,9 @@
 
 An edit at the wrong location costs far more than a rejection that shows the lines. `VETOES` lists the reasons to reject
 a match, in the order in which they are checked. Lines to remove must match exactly, and so must the lines that locate
-the change: adjacent lines and enclosing blocks. Other lines may differ if the match scores high enough for its number
-of distinctive lines and clearly leads all other candidates.
+the change: adjacent lines and enclosing blocks. Other lines may be missing if the match scores high enough for its
+number of distinctive lines and clearly leads all other candidates. `stale_context` locates changes whose context has
+changed further.
 
 In this module, a *row* is a line of the old text, a *line* is a line of the document, and a *key* is the normalized
 text of either.
@@ -21,9 +22,7 @@ from adapter.editing.matching.document_index import DocumentIndex
 from adapter.editing.matching.fuzzy_match import REACH, MatchCandidate
 from adapter.editing.matching.indentation_scope import find_enclosing, find_owners, has_owner, has_same_guard
 from adapter.editing.matching.line_alignment import WRAPPED
-from adapter.editing.matching.line_similarity import LOOSE_SIMILARITY
 from adapter.editing.matching.normalize import (
-    DISTINCTIVE_LETTERS,
     is_comment,
     is_distinctive,
     loosen_line,
@@ -34,15 +33,9 @@ from adapter.editing.repairs.reindent import measure_indent
 
 MIN_SCORES = ((4, 0.72), (2, 0.80), (1, 0.86), (0, 0.96))
 """Minimum score of a match, by the number of distinctive lines in it: 0.72 for four or more, and so on."""
-SURE_LETTERS = 16
-"""Minimum number of letters and digits in a changed line that can locate a change whose neighboring lines differ.
-``address_family:`` is too short."""
 MIN_DISTINCTIVE_SIMILARITY = 0.85
 MAX_DISTINCTIVE_PLACES = 2
 """Maximum number of occurrences of a line that identifies a location."""
-MIN_UNIQUE = 2
-"""Minimum number of exact and unique lines in a match. With fewer, no unchanged line may differ, and the match's
-location is not beyond doubt."""
 NEAR = 2
 """Maximum distance, in lines, between a match and its lines that occur out of order."""
 MARGIN = 0.06
@@ -145,39 +138,6 @@ class MatchFeatures:
             return ""
         return "does not match the file" if comparison else "is not in the file"
 
-    def is_located_between(self, row: int) -> bool:
-        """Return whether ``row`` is the only row that differs, and unique rows around it leave one possible line."""
-        others, unique = [other for other in self.shown if other != row], self._list_unique_rows()
-        if not min(unique, default=row) < row < max(unique, default=row) or {*others} - {*self._list_exact_rows()}:
-            return False
-        above, below = max(filter(row.__gt__, others)), min(filter(row.__lt__, others))
-        between = range(self.lines.get(above, 0) + 1, self.lines.get(below, 0))
-        return sum(bool(self.search.keys[line]) for line in between) == 1
-
-    def _list_exact_rows(self) -> list[int]:
-        return [row for row, found in self.compared.items() if found.similarity >= LOOSE_SIMILARITY]
-
-    def _list_unique_rows(self) -> list[int]:
-        rows = self._list_exact_rows()
-        return [row for row in rows if is_distinctive(self.keys[row]) and len(self.find_places(row)) == 1]
-
-    def count_unique(self) -> int:
-        """Count the matched rows that occur only once in the file."""
-        return len(self._list_unique_rows())
-
-    def is_change_beyond_doubt(self) -> bool:
-        """Return whether every hunk touches lines that match exactly and occur only once in the file, and the whole
-        match has at least `MIN_UNIQUE` such lines."""
-        return self.count_unique() >= MIN_UNIQUE and bool(self.hunks) and all(map(self.is_beyond_doubt, self.hunks))
-
-    def is_beyond_doubt(self, hunk: LineChange, letters: int = DISTINCTIVE_LETTERS) -> bool:
-        rows: Iterable[int | None] = range(hunk.start, hunk.end) if hunk.start < hunk.end else self.find_neighbors(hunk)
-        block = [row for row in rows if row is not None and self.keys[row]]
-        if any(row not in self.compared or self.compared[row].similarity < LOOSE_SIMILARITY for row in block):
-            return False
-        sure = (row for row in block if is_distinctive(self.keys[row], letters))
-        return any(len(self.find_places(row)) == 1 for row in sure)
-
     def is_hinted(self, first: int, others: Iterable[int]) -> bool:
         """Return whether the line hint points to the line ``first``, rather than to one of ``others``."""
         if self.hint is None:
@@ -265,7 +225,7 @@ def _check_scope(match: MatchFeatures) -> str:
         for row in find_enclosing(match.old, at, depth):
             difference = match.describe_difference(row)
             owners = find_owners(lines, match.lines[at]) if difference and at in match.lines else ()
-            if difference and not match.is_located_between(row) and not has_owner(owners, match.keys[row]):
+            if difference and not has_owner(owners, match.keys[row]):
                 return f"line {row + 1} of the old text, which encloses the change, {difference}"
         if at in match.lines and not has_same_guard(match.old, at, lines, match.lines[at]):
             return f"the condition above line {at + 1} of the old text does not match the file"
@@ -273,21 +233,18 @@ def _check_scope(match: MatchFeatures) -> str:
 
 
 def _check_neighbors(match: MatchFeatures) -> str:
-    """Require the lines next to a change to match, unless the location of the change is beyond doubt."""
+    """Require the lines next to a change to match."""
     for hunk in match.hunks:
         for row in match.find_neighbors(hunk):
             difference = "" if row is None else match.describe_difference(row)
-            if row is not None and difference and not match.is_beyond_doubt(hunk, SURE_LETTERS):
+            if row is not None and difference:
                 return f"line {row + 1} of the old text, next to the change, {difference}"
     return ""
 
 
 def _check_conflicts(match: MatchFeatures) -> str:
-    conflicting = [row for row, found in match.compared.items() if found.conflicts]
-    drifted = len(conflicting) + sum(row not in match.compared for row in match.shown)
-    if not conflicting or (drifted == 1 and match.count_unique() >= MIN_UNIQUE) or match.is_change_beyond_doubt():
-        return ""
-    return f"line {conflicting[0] + 1} of the old text does not match the file"
+    row = next((row for row, found in match.compared.items() if found.conflicts), None)
+    return "" if row is None else f"line {row + 1} of the old text does not match the file"
 
 
 def _check_any_exact(match: MatchFeatures) -> str:
@@ -303,7 +260,7 @@ def _check_score(match: MatchFeatures) -> str:
     alike = (row for row, found in match.compared.items() if found.similarity >= MIN_DISTINCTIVE_SIMILARITY)
     distinctive = sum(is_distinctive(match.keys[row]) for row in alike)
     needed = next(needed for lines, needed in MIN_SCORES if distinctive >= lines)
-    if score >= needed or _leaves_out_only_comments(match) or match.is_change_beyond_doubt():
+    if score >= needed or _leaves_out_only_comments(match):
         return ""
     return f"a similarity of {max(0, round(100 * score))} % is too low"
 

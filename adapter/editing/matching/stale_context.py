@@ -1,6 +1,8 @@
 """Locate changes whose context lines have changed since the model read the file.
 
 If the lines to change occur verbatim, and the context favors one location over all others, only these lines are edited.
+`Evidence` has the features of a location, each with one limit. A line next to the change must also be found there, and
+the lines that enclose the change must match.
 
 The agreement of the context is measured in bits. A line that occurs once in a thousand lines gives ten bits; a line
 that occurs in every tenth line gives three. If a context line is not in the document, the most similar line counts
@@ -27,17 +29,14 @@ from adapter.editing.repairs.diff_markers import list_nonblank_lines
 from adapter.editing.repairs.omission_markers import is_elision
 from adapter.editing.repairs.reindent import measure_indent
 
-MIN_BITS = 20.0
-"""Minimum bits of the lines to change and their context together."""
-MIN_SIDE_BITS = 4.0
-"""Minimum bits of context on each side. Without context on both, the lines on one side may have moved on their own."""
-MIN_LETTERS = 16
-"""Minimum number of letters and digits in lines to change that need context on only one side. They must occur only
-once."""
-MIN_LEAD_BITS, MIN_LEAD = 8.0, 0.4
-"""Minimum lead over every other occurrence of these lines, in bits and as a share of the best score."""
-MIN_AS_SHOWN = 0.5
-"""Minimum share of bits from exact context lines. Around a near copy, the context lines are only similar."""
+MIN_BITS = 14.0
+"""Minimum bits of the lines to change and their context that occur verbatim."""
+MIN_VERBATIM = 0.5
+"""Minimum share of these bits in those of the old text."""
+MAX_ELSEWHERE = 0.2
+"""Maximum share of the old text's bits that occur in the document, but not around the location."""
+MIN_LEAD = 0.4
+"""Minimum lead over every other occurrence of the lines to change, as a share of the best score."""
 MAX_COMPARISONS = 60_000
 """Maximum number of line comparisons for one change, about 0.1 s. A change that needs more is not located."""
 NEAR = 15
@@ -77,6 +76,19 @@ class ContextMatch(NamedTuple):
     @property
     def bits(self) -> float:
         return self.above + self.below
+
+
+class Evidence(NamedTuple):
+    """The evidence that a location is the intended one; see `MIN_BITS` and the limits below it."""
+
+    bits: float
+    verbatim: float
+    elsewhere: float
+    lead: float
+
+    def is_enough(self) -> bool:
+        is_known = self.bits >= MIN_BITS and self.verbatim >= MIN_VERBATIM
+        return is_known and self.elsewhere <= MAX_ELSEWHERE and self.lead >= MIN_LEAD
 
 
 class _Anchor(NamedTuple):
@@ -129,6 +141,10 @@ class ContextScorer:
     def sum_bits(self, rows: Iterable[int]) -> float:
         """Return the total weight, in bits, of the old lines at ``rows`` that occur verbatim in the document."""
         return sum(self._weights[key] for row in rows if (key := self.keys[row]) and self.counts[key])
+
+    def sum_weights(self, rows: Iterable[int]) -> float:
+        """Return the total weight, in bits, of the old lines at ``rows``."""
+        return sum(self._weights[self.keys[row]] for row in rows)
 
     def score_location(self, rows: range, first: int, last: int) -> ContextMatch:
         """Score the context of ``rows`` around the document's lines ``first`` to ``last``."""
@@ -200,7 +216,8 @@ class ContextScorer:
 
 class _Anchors:
     def __init__(self, context: ContextScorer) -> None:
-        self.context, self.search, self.old, self.keys = context, context.search, context.old, context.keys
+        self.context, self.search, self.old = context, context.search, context.old
+        self.keys, self.counts = context.keys, context.counts
 
     def find(self, hunk: LineChange) -> _Anchor | None:
         """Return the location of a change, or None if the location is uncertain."""
@@ -212,29 +229,17 @@ class _Anchors:
             return None
         scores = [(context.score_location(rows, *span), span) for span in locations]
         (best, span), *others = sorted(scores, key=lambda one: -one[0].bits)
+        shown, bits = self.list_shown(rows), context.sum_bits(rows) + context.sum_bits(best.rows)
+        total = context.sum_bits(rows) + context.sum_weights(shown)
         lead = best.bits - max((other.bits for other, _ in others), default=0.0)
-        is_alone = lead >= MIN_LEAD_BITS and lead >= MIN_LEAD * best.bits
-        is_only = not others and is_distinctive("".join(self.keys[rows.start : rows.stop]), MIN_LETTERS)
-        is_between = min(best.above, best.below) >= MIN_SIDE_BITS
-        adjacent = self._find_adjacent_rows(rows, *span)
-        is_adjacent = all(adjacent >= self._find_adjacent_rows(rows, *other) for _, other in others)
-        is_as_shown = context.sum_bits(best.rows) >= MIN_AS_SHOWN * best.bits
-        shown = [*self.keys[rows.start : rows.stop], *(self.keys[row] for row in adjacent)]
-        is_distinct = len(adjacent) > 1 or any(map(is_distinctive, shown))
-        has_bits = context.sum_bits(rows) + best.bits >= MIN_BITS
-        is_sure = (is_only or is_between) and is_distinct and is_as_shown and has_bits
+        elsewhere = context.sum_bits(set(shown) - best.rows)
+        evidence = Evidence(bits, bits / total, elsewhere / total, lead / max(best.bits, 1))
         anchor = _Anchor(rows, *span)
-        return anchor if is_alone and is_adjacent and is_sure and self._is_in_scope(anchor) else None
+        is_near = any(row in best.rows for side in context.list_context_rows(rows) for row in side[:1])
+        return anchor if is_near and evidence.is_enough() and self._is_in_scope(anchor, best.rows) else None
 
-    def _find_adjacent_rows(self, rows: range, first: int, last: int) -> frozenset[int]:
-        """Return the nearest context rows that are also next to this location in the document."""
-        keys = self.search.keys
-        up = next((line for line in range(first - 1, -1, -1) if keys[line]), None)
-        down = next((line for line in range(last + 1, len(keys)) if keys[line]), None)
-        sides = zip(self.context.list_context_rows(rows), (up, down), strict=True)
-        return frozenset(
-            side[0] for side, line in sides if side and line is not None and self.keys[side[0]] == keys[line]
-        )
+    def list_shown(self, rows: range) -> list[int]:
+        return [row for side in self.context.list_context_rows(rows) for row in side]
 
     def is_applied(self, hunk: LineChange, new: Sequence[str]) -> bool:
         """Return whether the document already has the change's result, so that the location only resembles the
@@ -246,12 +251,11 @@ class _Anchors:
         return is_distinctive("".join(added)) and bool(self.search.find_lines(added))
 
     def _find_rows_to_match(self, hunk: LineChange) -> range:
-        """Return the rows that a change removes. If it only inserts, return the nearest rows on both sides of it."""
+        """Return the rows that a change removes. If it only inserts, return the nearest rows around it."""
         rows = range(hunk.start, hunk.end)
         above, below = self.context.list_context_rows(rows)
-        if rows:
-            return rows
-        return range(above[0], below[0] + 1) if above and below else range(0)
+        nearest = [*above[:1], *below[:1]]
+        return range(nearest[0], nearest[-1] + 1) if nearest and not rows else rows
 
     def _find_locations(self, rows: range) -> Iterator[tuple[int, int]]:
         """Yield the first and last line of each occurrence of the rows, ignoring trailing whitespace."""
@@ -266,13 +270,24 @@ class _Anchors:
         searched, nonblank = list_nonblank_lines(self.old[rows.start : rows.stop]), list_nonblank_lines(self.old)
         return sum(nonblank[at : at + len(searched)] == searched for at in range(len(nonblank)))
 
-    def _is_in_scope(self, anchor: _Anchor) -> bool:
-        """Return whether the location is in the same function, section or key as the change in the old text."""
+    def _is_in_scope(self, anchor: _Anchor, found: frozenset[int]) -> bool:
+        """Return whether the location is in the same function, section or key as the change in the old text.
+
+        An enclosing line may be renamed if all other lines are found, and one of those above it is unique.
+        """
         lines = self.search.document.lines
         owners = find_owners(self.old, _find_shallowest(self.old, anchor.rows))
         actual = find_owners(lines, _find_shallowest(lines, range(anchor.first, anchor.last + 1))) if owners else set()
-        return has_same_guard(self.old, anchor.rows.start, lines, anchor.first) and all(
-            has_owner(actual, owner) for owner in owners
+        others = [owner for owner in owners if not has_owner(actual, owner)]
+        is_same = not others or self._differ_only(others, anchor.rows, found)
+        return is_same and has_same_guard(self.old, anchor.rows.start, lines, anchor.first)
+
+    def _differ_only(self, owners: Sequence[str], rows: range, found: frozenset[int]) -> bool:
+        """Return whether all context lines but ``owners`` are in the document, and one of those above is unique."""
+        differing = [row for row in self.list_shown(rows) if row not in found or not self.counts[self.keys[row]]]
+        above = [row for row in found if differing and row < min(differing)]
+        return {self.keys[row] for row in differing} == {*owners} and any(
+            self.counts[self.keys[row]] == 1 for row in above
         )
 
 
