@@ -124,16 +124,16 @@ def _read_hunks(edit: ParsedEdit, body: Sequence[str]) -> None:
     hunk: list[str] = []
     below: list[str] = []
     line: int | None = None
-    at_end = False
+    is_insertion = at_end = False
     for text in [*body, "@@"]:
         head = parse_hunk_header(_SPACELESS_HEAD.sub("@@ ", text))
         if head is not None:
             if has_changes(hunk):
-                _add(edit, hunk, line, tuple(below), at_end)
+                _add(edit, hunk, line, tuple(below), at_end, is_insertion)
             if len(below) > MAX_BELOW:
                 raise FormatError(f"one change has {len(below)} lines with @@ above it; write only the innermost")
             below = [*([] if hunk else below), *([head.section] if head.section else [])]
-            hunk, line, at_end = [], head.line, False
+            hunk, line, at_end, is_insertion = [], head.line, False, head.old_count == 0
         elif _END_OF_FILE.fullmatch(text):
             at_end = True
         elif move := None if hunk else _MOVE.fullmatch(text.strip()):
@@ -149,10 +149,15 @@ def _is_decoration(text: str, is_first: bool) -> bool:
     return is_first and text.startswith(("--- a/", "+++ b/", "--- /", "+++ /"))
 
 
-def _add(edit: ParsedEdit, hunk: list[str], line: int | None, below: tuple[str, ...], at_end: bool) -> None:
+def _add(
+    edit: ParsedEdit, hunk: list[str], line: int | None, below: tuple[str, ...], at_end: bool, is_insertion: bool
+) -> None:
+    """Add a hunk. ``is_insertion``: its ``@@`` line has the counts of a diff that only inserts, below line ``line``."""
     while hunk and not hunk[-1]:
         hunk.pop()
     patch = parse_hunk(hunk, line or None, below, at_end)
-    if not patch.old_text:
+    if not patch.old_text and is_insertion and line is not None and not below:
+        patch = replace(patch, start_line=line + 1)
+    elif not patch.old_text:
         patch = replace(patch, start_line=None, at_end=not below)
     edit.patches.append(patch)
