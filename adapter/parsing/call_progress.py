@@ -16,6 +16,10 @@ from adapter.tools.decoded_json_calls import NAME_KEYS
 HEAD_LIMIT = 1000
 """Maximum number of characters at a call's start in which its name is searched."""
 
+FIRST_PIECE = 100
+"""Minimum number of characters of arguments in the first delta. Shorter arguments are emitted with their call, so that
+a damaged call rarely leaves deltas without a call, and a repair does not contradict them."""
+
 REPAIRED_LATE = "its arguments needed a repair after the first of them were streamed. Write it again, in valid JSON."
 
 
@@ -30,7 +34,8 @@ class CallProgress:
 
     has_begun = False
     """True once an event has been reported."""
-    _id = ""  # the id of the emitted argument deltas  # id of the emitted argument deltas
+    _id = ""  # the id of the emitted argument deltas
+    _held = ""  # arguments that were not emitted yet
     _stream: ArgumentStream | None = None
     _name: str | None = None
     _head = ""
@@ -74,9 +79,11 @@ class CallProgress:
         progress = ToolCallProgress(text, self._name, self._size)
         if self._stream is None:
             return [progress]
-        fragment = self._stream.feed(text)
-        if not fragment or self._stream.name is None:
+        self._held += self._stream.feed(text)
+        is_short = not self._id and len(self._held) < FIRST_PIECE
+        if not self._held or is_short or self._stream.name is None:
             return [progress]
+        fragment, self._held = self._held, ""
         # The id does not depend on the call's text: an intact call inside a damaged one has the same text.
         self._id = self._id or self._call_events.make_next_id(f"{self._start} {self._stream.name}")
         return [progress, ToolCallDelta(self._id, self._stream.name, fragment)]

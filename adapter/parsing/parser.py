@@ -32,7 +32,8 @@ class Parser:
         policy: Rules for how a call must be written and where it may appear: ``strict``, ``safe``, ``lenient``, or a
             `ParsePolicy`.
         stream_arguments: Whether to also emit each call's arguments as `ToolCallDelta` events, while the model writes
-            them if possible, otherwise before the call. A call whose arguments need a repair after that is invalid.
+            them if possible, otherwise before the call. The arguments of a short call are one event. A call whose
+            arguments need a repair after their first 100 characters is invalid.
 
     `feed` and `close` never raise an error because of the text. Apart from the split of adjacent deltas, the events do
     not depend on how the text was split. Raises UsageError for an unknown format, for text after `close`, and for an

@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from adapter.core.events import Json, JsonObject
+from adapter.core.events import Json, JsonObject, ToolCall, ToolCallDelta
 from adapter.core.turn import Turn
 from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.parser import Parser, parse
@@ -473,3 +473,15 @@ def test_arguments_that_differ_in_a_space_are_no_copy():
     turn = parse(f"<tool_call>\n{written}\n</tool_call>", TOOLS, "hermes", "stop")
     assert not turn.calls
     assert len(turn.invalid) == 1
+
+
+@pytest.mark.parametrize("name", ["deepseek_v3", "harmony", "hermes", "kimi_k2", "mistral", "react"])
+@pytest.mark.parametrize("damage", [('"count"', '"count""'), ('"x"', '"x""'), ('"alpha beta"', '"alpha beta')])
+def test_damaged_short_call_streams_no_arguments(name, damage):
+    """A client would wait for the end of arguments that never come."""
+    call = ("second_tool", {**CALLS[1][1], "text": "alpha beta" * 20})
+    text = get_format(name).encode_calls([CALLS[1]]).replace(*damage) + "\n" + get_format(name).encode_calls([call])
+    parser = Parser(name, TOOLS, generation_prompt="", stream_arguments=True)
+    events = [event for char in text for event in parser.feed(char)] + parser.close("stop")
+    calls = {event.id for event in events if isinstance(event, ToolCall)}
+    assert {event.id for event in events if isinstance(event, ToolCallDelta)} == calls

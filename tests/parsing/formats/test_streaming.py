@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from adapter.core.events import Event, InvalidToolCall, ToolCall, ToolCallDelta, ToolCallProgress
 from adapter.core.turn import Turn, merge_deltas
+from adapter.parsing import call_progress
 from adapter.parsing.formats import FORMATS
 from adapter.parsing.parser import Parser
 from adapter.tools.tool_set import ToolSet
@@ -44,6 +45,14 @@ CASE_TOOLS = ToolSet([*CASE_TOOL_DEFINITIONS, EVERYTHING])
 ARGUMENTS = {"path": "src/a.py", "content": 'def f():\n\treturn "x"  # é😀 {}\n' * 40}
 WRITE_JSON = ["hermes", "kimi_k2", "deepseek_v3", "deepseek_v31", "mistral", "harmony", "granite", "cohere", "react"]
 """Formats of every kind in which the arguments are one JSON object behind markers."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def emitted_at_once():
+    """Emit the first piece of the arguments at once, so that short calls show when each piece is certain."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(call_progress, "FIRST_PIECE", 0)
+        yield
 
 
 def stream(text: str, name: str | None, size: int = 4, **options: Any) -> list[Event]:
