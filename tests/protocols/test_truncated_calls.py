@@ -240,7 +240,7 @@ def test_sent_arguments_are_not_continued():
     """Only a whole call can be read again."""
     options = TranslationOptions(stream_arguments=True)
     answer = StreamedCompletion(translate_chat_request({"model": "m", "messages": ASK, "tools": TOOLS}, options))
-    begun = CALL.replace("path", "text")[:58]  # paths are sent as a whole
+    begun = CALL.replace("path", "text").replace("a.py", "a" * 200)[:200]  # paths and short arguments are sent whole
     for each in (*map(delta, begun), delta(finish_reason="length")):
         answer.feed(each)
     assert answer.begin_next_request() is None

@@ -6,6 +6,7 @@ The scanner tracks quotes, so that it ignores brackets and closing markers in st
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 from adapter.core.errors import FormatError
 from adapter.core.json.strict import UnterminatedError
@@ -55,15 +56,26 @@ def read_list(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
 
 
 def _read_balanced(source: BodySource, consumed: list[str], offset: int | None = None) -> Reader[BodyResult]:
-    """Consume code until its brackets are balanced, and parse its calls. Only the last bracket may be missing.
-    ``offset``: the length of the text in ``consumed``, if known."""
+    """Consume code until its brackets are balanced, and parse the calls in it. Only the last bracket may be missing.
+
+    If a bracket within a list is missing, the list ends before a blank line. ``offset``: the length of the text in
+    ``consumed``, if it is known.
+    """
     start = len(consumed)
     offset = sum(map(len, consumed)) if offset is None else offset
     is_balanced = yield from consume_balanced(source, consumed)
     if not is_balanced and source.was_cut:
         return CUT
+    text = "".join(consumed[start:])
+    head, bracket, rest = ("", "", "") if is_balanced else text.partition("]\n\n")
+    if bracket:
+        with suppress(FormatError):
+            result = read_calls(f"{head}]", source.tools, offset)
+            source.push_back(f"\n\n{rest}")
+            consumed[start:] = [f"{head}]"]
+            return result
     try:
-        return read_calls("".join(consumed[start:]), source.tools, offset)
+        return read_calls(text, source.tools, offset)
     except FormatError as error:
         return BodyResult(error=explain_error(error)) if is_balanced else CUT
 

@@ -369,6 +369,15 @@ def test_text_after_calls_whose_closing_marker_is_cut_is_kept(name):
     assert BEFORE in turn.content
 
 
+@pytest.mark.parametrize("tags", ["[)", '["x", "y, z")', '["x", ("y, z"])'])
+def test_text_after_a_list_of_calls_with_a_lost_bracket_is_kept(tags):
+    text = get_format("pythonic").encode_calls([CALLS[0], ("second_tool", {"text": "TAGS"}), CALLS[2]])
+    damaged = text.replace('"TAGS"', tags)
+    turn = parse(f"{damaged}\n\n{BEFORE}", TOOLS, "pythonic", "stop")
+    assert BEFORE in turn.content
+    assert turn.invalid or turn.rejected
+
+
 @pytest.mark.parametrize("damaged", ["<![CDATA(a\n]]>", "<![CDATA[a\n]]", "<![CDATA[a\n]]>>", "[![CDATA[a\n]]>"])
 @pytest.mark.parametrize("name", ["minicpm5", "minimax_m2", "glm45"])
 def test_damaged_cdata_section_is_an_error(name, damaged):
