@@ -71,7 +71,7 @@ def build_edit_constraint(client: ChatClient, format: str, history: CallHistory,
 
     If the last call completed the requested change, the answer cannot contain another call. If the last edit failed or
     the change is incomplete, the answer must be the call that reads an unread file or, if the request asks for no edit,
-    the requested action. If a lookup misspelt a path of the request, the answer must be a call of the same tool.
+    the requested action. If a lookup misspelt a path of the request, the answer must be a call to the same tool.
     """
     last = history.recent[-1] if history.recent else None
     if last is None:

@@ -19,7 +19,7 @@ app = typer.Typer(name="tool", help="List and change the shell tools of `--diale
 
 NOT_FOUND = 3
 
-Basename = Annotated[str, option("NAME", "Use the tool files with this name, without .json.", "--tools")]
+Basename = Annotated[str, option("NAME", "Use the tool files called NAME.json.", "--tools")]
 ToolId = Annotated[
     str, typer.Argument(metavar="TOOL-ID", help="Select the tool with this id, as listed by `adapter tool list`.")
 ]

@@ -179,5 +179,5 @@ class ToolResult:
 
     @classmethod
     def from_error(cls, name: str, error: object, call_id: str = "") -> ToolResult:
-        """Return the result of a failed call of the tool ``name``."""
+        """Return the result of a failed call to the tool ``name``."""
         return cls(name, False, f"{ERROR_LABEL} {error}", str(error), call_id)

@@ -127,7 +127,9 @@ def _decode_scalar(text: str) -> Json:
             raise FormatError(f"{text[:60]!r} has no closing quote")
         return quoted[1].replace("''", "'")
     if _NOT_SUPPORTED.match(text):
-        raise FormatError(f"{text[:60]!r} is not supported; quote the value")
+        raise FormatError(
+            f"{text[:60]!r} begins like a YAML anchor, alias, tag or block, which is not supported; quote the value"
+        )
     plain = re.sub(r"\s+#.*\Z", "", text).strip()
     if plain.lower() in _WORDS:
         return _WORDS[plain.lower()]

@@ -159,7 +159,7 @@ class FormatSpec:
         return f"{self.section[0]}{self.between.join(each)}{self.section[1]}"
 
     def encode_call(self, name: str, arguments: JsonObject, number: int = 0) -> str:
-        """Encode one call, without the text around all calls."""
+        """Encode one call, without the markers that enclose the whole list of calls."""
         if self.body == "gemma":
             return f"{self.head}{gemma_encoder.encode_call(name, arguments, self.quote)}{self.tail}"
         if self.body == "python":

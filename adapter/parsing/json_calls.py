@@ -212,7 +212,7 @@ def _extract_known_calls(item: Json, arguments_key: str, tools: ToolSet) -> list
 
 
 def build_calls_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
-    """Return the calls of the tool ``name`` with the arguments in ``values``. If several different objects have the
+    """Return the calls to the tool ``name`` with the arguments in ``values``. If several different objects have the
     same keys, each is a call. Otherwise, see `build_call_from_arguments`."""
     keys = [{*value.value} if isinstance(value.value, dict) else None for value in values]
     if len(values) < 2 or keys != keys[:1] * len(keys) or any(value.value == values[0].value for value in values[1:]):
@@ -223,7 +223,7 @@ def build_calls_from_arguments(name: str, values: Sequence[Value], offset: int) 
 
 
 def build_call_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
-    """Return a call of the tool ``name``. Raises FormatError unless ``values`` is one object or several equal ones."""
+    """Return a call to the tool ``name``. Raises FormatError unless ``values`` is one object or several equal ones."""
     if not values or any(value.value != values[0].value for value in values):
         raise FormatError(f"expected one JSON object with the arguments, got {len(values)} values")
     arguments, fixes = parse_arguments(values[0].value)

@@ -56,7 +56,7 @@ def consume_mentioned_closers(
     return None.
 
     Complete calls in the middle of a line are part of a sentence if text follows on the same line and no call names a
-    known tool. Calls of known tools are so only in a sentence that begins before them (``in_sentence``) and continues
+    known tool. Calls to known tools are so only in a sentence that begins before them (``in_sentence``) and continues
     after them, as in ``I must not send ..., so I stop``; if they have arguments, there must also be whitespace before
     them (``is_glued`` is false) and several words after them.
     """

@@ -14,7 +14,7 @@ from adapter.parsing.wrapper_tags import announces_calls
 
 
 class Mode(Enum):
-    """The kind of the text that comes next. The segmenter sets it while it waits for text."""
+    """The kind of text that the segmenter expects next, while it waits for more."""
 
     UNDECIDED = "at a marker, or before the first word"
     IN_CONTENT = "content, up to the next marker"

@@ -250,7 +250,7 @@ _LONGEST_JOINT = max(map(len, _WORDS)) + 1
 
 @cache
 def _compile_common_pattern() -> re.Pattern[str]:
-    """Return a pattern for the text before each mark, for all formats and tools."""
+    """Return a pattern for the text after which ``MARK`` is inserted, whatever the format and the tools."""
     spoken, exact = _list_literals()
     rules = {joint: [MARK] for joint in (*_BRACKETS, *_WORDS)}
     for joint, shapes in _SHAPES.items():

@@ -127,7 +127,8 @@ _CLOSERS = re.compile(r"</[^\s<>]+>|\[/[A-Z_]+\]")
 
 
 def _probe_calls() -> Generator[ProbeConversation, str | None, TemplateCapabilities | None]:
-    """Return the first form in which the template renders both a call and its result, or None."""
+    """Yield conversations and receive their prompts. Return the first form of messages (arguments, empty content, ids)
+    for which the template renders both a call and its result, or None."""
     for ids, empty_content, arguments in product(("any", "nine"), (None, ""), ("object", "text")):
         form = TemplateCapabilities(arguments, empty_content, ids)  # type: ignore[arg-type]
         result = _build_result(form, 0)

@@ -23,7 +23,7 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.truncated_calls import CUT_REASONS, find_tool
 
 EXCLUDED = "tool_choice"
-"""Reason for dropping a call of a tool that the client's ``tool_choice`` excludes."""
+"""Reason for dropping a call to a tool that the client's ``tool_choice`` excludes."""
 
 _TOKEN = re.compile(r"<\|\w{1,40}\|>")
 
@@ -150,8 +150,8 @@ class ChoiceDeltas:
         return self._content.size + self.attempt.reasoned.size
 
     def _is_allowed(self, name: str) -> bool:
-        """Return whether calls of the tool ``name`` are sent to the client. If the request has tools and they are not
-        restricted, calls of unknown tools are also sent, because the client can respond to them."""
+        """Return whether calls to the tool ``name`` are sent to the client. If the request has tools and they are not
+        restricted, calls to unknown tools are also sent, because the client can respond to them."""
         tools = self._request.tools
         return name in tools if self._request.parsing.is_restricted else bool(tools)
 

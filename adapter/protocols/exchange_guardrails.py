@@ -120,7 +120,7 @@ class ExchangeGuardrails:
         return "missing_steps" in self._guardrails.on and bool(steps.tools) and bool(steps.find_missing(self.history))
 
     def holds_call(self, name: str) -> bool:
-        """Return whether a call of the tool ``name`` may lead to a retry, so that it is sent only when complete."""
+        """Return whether a call to the tool ``name`` may lead to a retry, so that it is sent only when complete."""
         return name not in self._guardrails.tools or bool(self._guardrails.steps.tools)
 
     def remove_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:

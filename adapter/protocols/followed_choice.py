@@ -80,7 +80,7 @@ class FollowedChoice(ChoiceDeltas):
         return self._request.with_retry(retry, attempt.build_written_text(event))
 
     def _lookup(self, call: ToolCall) -> TranslatedRequest | None:
-        """Return the request that follows a call of the tool search.
+        """Return the request that follows a call to the tool search.
 
         If the client already has calls or the model has searched too often, drop the call and return None.
         """

@@ -113,8 +113,8 @@ _DEFINITION = ("type", "function")
 
 
 def _escape_definition(definition: JsonObject, escape: Callable[[str], str]) -> JsonObject:
-    """Escape everything except the name. Descriptions are untrusted. Other fields, such as a client's
-    ``cache_control``, are not for the model."""
+    """Return a tool's definition with all strings escaped except its name, because descriptions are untrusted. Drop
+    fields that are not for the model, such as a client's ``cache_control``."""
     function = {
         key: value if key == "name" else map_strings(escape, value) for key, value in definition["function"].items()
     }

@@ -110,7 +110,7 @@ class ToolCallDeltas:
 
     ``whole`` has the complete calls that were sent to the client, and ``native`` the calls that the server parsed in
     its current answer. ``kinds`` are the types of the client's tools. ``turn`` begins the ids of calls without one.
-    ``is_excluded`` returns whether the server's calls of a tool are left out.
+    ``is_excluded`` returns whether the server's calls to a tool are left out.
     """
 
     def __init__(self, kinds: ToolTypes, turn: str, is_excluded: Callable[[str], bool]) -> None:

@@ -77,7 +77,7 @@ class ParserSettings:
     stream_arguments: bool = False
     control_tokens: tuple[str, ...] = ()
     is_restricted: bool = False
-    """True if only some of the described tools may be called. Calls of other tools are dropped."""
+    """True if only some of the described tools may be called. Calls to other tools are dropped."""
     described: ToolSet = field(default_factory=ToolSet)
     """All described tools, if only some may be called, so that calls of the others are recognized and dropped."""
     reply: Tool | None = None

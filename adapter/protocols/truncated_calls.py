@@ -23,7 +23,7 @@ def separate_cut_call(
 
     Return the other events and the text of the call. The text is None if no call was cut off. If the parser is sure
     that a call has begun, it reports an `InvalidToolCall`, and all later text belongs to that call. If not, the text is
-    compared to the beginning of calls of the tools ``names`` in ``format``.
+    compared to the beginning of calls to the tools ``names`` in ``format``.
     """
     invalid = next((index for index, event in enumerate(events) if isinstance(event, InvalidToolCall)), None)
     if invalid is not None:

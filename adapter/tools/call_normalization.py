@@ -124,7 +124,7 @@ def _names_path(key: str) -> bool:
 
 
 def _unwrap_arguments(arguments: JsonObject, tool: Tool, repairs: dict[str, None]) -> JsonObject:
-    """Return the arguments inside ``{"arguments": {...}}``, ``{"read_file": {...}}`` or a whole call of the tool."""
+    """Return the arguments inside ``{"arguments": {...}}``, ``{"read_file": {...}}`` or a whole call to the tool."""
     if len(arguments) == 2 and not arguments.keys() <= tool.properties.keys() and looks_like_call(arguments):
         return _unwrap_call(arguments, tool, repairs)
     if len(arguments) != 1:

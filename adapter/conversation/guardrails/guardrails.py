@@ -137,7 +137,7 @@ class Guardrails(ViolationFinder):
         return verdict
 
     def _names_tool(self, content: str) -> bool:
-        """Return whether ``content`` begins with a JSON call of a known tool."""
+        """Return whether ``content`` begins with a JSON call to a known tool."""
         return self.tools.match(str(read_leading_call(content).get("name"))) is not None
 
     def verdict(self, violation: Violation) -> Verdict:

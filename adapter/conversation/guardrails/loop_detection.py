@@ -18,7 +18,7 @@ REPETITIONS = 2
 """Maximum number of times that a call may repeat, if its result is the same and nothing changed in between."""
 
 EQUAL_FAILURES = 5
-"""Number of consecutive calls of a tool that count as a repetition if all have the same error."""
+"""Number of consecutive calls to a tool that count as a repetition if all have the same error."""
 
 RECENT = 4
 """Number of recent calls that may not be repeated even once. Results of older calls may be forgotten by the model."""
@@ -205,7 +205,7 @@ def _list_texts(call: PastCall, tools: ToolSet) -> set[str]:
 
 
 def accumulates(name: str) -> bool:
-    """Return whether two equal calls of a tool have more effect than one, judging by its name, such as ``scroll``."""
+    """Return whether two equal calls to a tool have more effect than one, judging by its name, such as ``scroll``."""
     return _ACCUMULATES.search(name.lower()) is not None
 
 

@@ -81,7 +81,7 @@ def read_leading_call(text: str) -> JsonObject:
 
 
 def is_about_calls(request: str) -> bool:
-    """Return whether ``request`` is about JSON or calls, so that a call in the answer may be an example."""
+    """Return whether ``request`` is about JSON or calls. If so, a call in the answer may be just an example."""
     return _ABOUT_CALLS.search(request) is not None
 
 

@@ -202,7 +202,7 @@ class ViolationFinder:
         return is_call_shaped(content, history.request) or self.is_hopeless(history, content)
 
     def is_hopeless(self, history: CallHistory, content: str) -> bool:
-        """Return whether an unfinished answer begins like a call of an unknown tool, so that it can be stopped."""
+        """Return whether an unfinished answer begins like a call to an unknown tool, so that it can be stopped."""
         return "call_as_answer" in self.on and begins_hopeless_call(content, history.request, self.tools)
 
     def answer_has_ended(self, history: CallHistory, content: str) -> bool:
@@ -263,7 +263,7 @@ class ViolationFinder:
         return tuple(name for name in [*scores][:MAX_CHOICES] if scores[name] > 0)
 
     def _is_example(self, history: CallHistory, invalid: InvalidToolCall) -> bool:
-        """Return whether a call of an unknown tool is an example, because the request is about JSON or calls."""
+        """Return whether a call to an unknown tool is an example, because the request is about JSON or calls."""
         return invalid.name is not None and self.tools.match(invalid.name) is None and is_about_calls(history.request)
 
     def _describe_invalid(self, history: CallHistory, invalid: InvalidToolCall, examples: Examples) -> Violation:

@@ -95,7 +95,7 @@ class DocumentIndex:
             yield range(start, start + len(keys))
 
     def find_lines_containing(self, text: str, at_start: bool = False) -> list[int]:
-        """Return the indexes of the lines whose key contains ``text``, or starts with it."""
+        """Return the indexes of the lines whose key contains ``text`` or, with ``at_start``, begins with it."""
         if at_start:
             return [self.nonblank_lines[start] for start in self._find_in_keys("\n" + text)]
         return list(dict.fromkeys(self.nonblank_lines[start - 1] for start in self._find_in_keys(text)))

@@ -162,10 +162,11 @@ class PieceCandidates:
         return log2(2 * len(self._old) / len(self._places[line]))
 
     def _score(self, lines: Sequence[str], start: int, end: int) -> Placement:
-        """Return the span with its score: the bits of its lines that are kept, minus the bits of the deleted lines.
+        """Return the span with its score. A line has more bits the rarer it is in the file.
 
-        A line that is only reindented counts 0, and a line replaced by a similar one counts minus a quarter of its
-        bits. An added line that occurs once in the file is deducted, because it was probably meant to be kept there.
+        A kept line adds its bits, and a deleted line subtracts them. A line that is only reindented counts 0, and one
+        replaced by a similar line subtracts a quarter of its bits. An added line that the file already contains once
+        also subtracts its bits, because that line was probably meant to be kept.
         """
         score = self._sums[end] - self._sums[start]
         for change in find_changes(self._old[start:end], lines):

@@ -101,7 +101,7 @@ SGLANG_REASONING_PARSERS = (
 
 
 class VllmCompat:
-    """Interface of the installed vLLM. Raises InterfaceError if it is unknown."""
+    """The classes and methods of the installed vLLM that the plugin uses. Raises InterfaceError if one is missing."""
 
     def __init__(self) -> None:
         tools = _import_first("vllm", VLLM_TOOL_PARSERS)

@@ -182,7 +182,7 @@ class KeyValueReader:
         )
 
     def _consume_name(self, source: BodySource, ahead: list[str]) -> Reader[PendingCall | None]:
-        """Consume a tool's name and return a call of the tool. Return None unless a pair, JSON or the end of the call
+        """Consume a tool's name and return a call to the tool. Return None unless a pair, JSON or the end of the call
         follows."""
         name = yield from _consume_word(source)
         ahead.append(name)

@@ -10,7 +10,7 @@
     [/TOOL_CALL]
 
 A value is JSON, or words without quotes. The arguments may also be one JSON object, or ``KEY => value``. The marker is
-plain text, so it counts only at the start of a line and before a call of one of the session's tools.
+plain text, so it counts only at the start of a line and before a call to one of the session's tools.
 """
 
 from __future__ import annotations

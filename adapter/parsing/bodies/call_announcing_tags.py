@@ -13,7 +13,7 @@
       KEY: value
     </tag>
 
-A code fence may surround the call. Because the tags are ordinary words, only calls of the session's tools are accepted.
+A code fence may surround the call. Because the tags are ordinary words, only calls to the session's tools are accepted.
 """
 
 from __future__ import annotations

@@ -45,8 +45,9 @@ def strip_both(section: tuple[str, str]) -> tuple[str, str]:
 def wrap_in_section(
     section: tuple[str, str], opening: str, closes: tuple[str, ...], read: BodyReader
 ) -> CompiledFormat:
-    """Build the openers for calls that begin with ``opening`` and are parsed by ``read``. ``section`` is the text
-    before and after all calls; ``closes`` are the closing markers of a call."""
+    """Return the part of a format that recognizes calls: each begins with ``opening``, is parsed by ``read`` and may
+    end with one of ``closes``. ``section`` is the text before and after the whole list of calls. Raises
+    UnsupportedLayoutError if only its first text is not empty."""
     read, closers = read if is_marker(opening) else build_word_reader(read), (*closes, section[1])
     if section[0] in ("", opening):
         return CompiledFormat((CallOpener(opening, read),), closers=closers)

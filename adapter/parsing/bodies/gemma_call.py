@@ -107,10 +107,10 @@ class GemmaCall:
         return is_opened and lowered.count(opening) == lowered.count(closing)
 
     def read_unmarked(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-        """Parse a call of one of the session's tools whose opening token a server stripped or the model omitted.
+        """Parse a call that lacks its opening token, because a server stripped it or the model omitted it.
 
-        If ``call:`` is also missing, the name must be exactly a tool's name, and the first argument one of its
-        parameters.
+        The call must be to one of the session's tools. If ``call:`` is also missing, the name must be exactly a tool's
+        name, and the first argument one of its parameters.
         """
         match = yield from source.peek_call(_BARE_HEAD, NAME_LIMIT, _MAY_BE_HEAD.fullmatch)
         if match is None:

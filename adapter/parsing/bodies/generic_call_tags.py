@@ -14,7 +14,7 @@
     <tool_use><NAME>{...}</NAME></tool_use>                also in <TOOLCALL>
     <function_invocation><function=NAME>...</function></function_invocation>
 
-The tags are ordinary words, so they count only at the start of a line and around a call of one of the session's tools.
+The tags are ordinary words, so they count only at the start of a line and around a call to one of the session's tools.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ class NameThenJsonReader:
 
 
 def build_word_reader(read: BodyReader) -> BodyReader:
-    """Wrap ``read`` for a marker that is an ordinary word: in the middle of a line, only calls of known tools are
+    """Wrap ``read`` for a marker that is an ordinary word: in the middle of a line, only calls to known tools are
     accepted."""
 
     def read_after_word(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:

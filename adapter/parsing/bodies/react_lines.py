@@ -119,7 +119,7 @@ def _consume_fence(source: StreamBuffer, consumed: list[str]) -> Reader[bool]:
 
 
 def _read_whole_call(source: BodySource, consumed: list[str], ends: MarkerSet) -> Reader[BodyResult]:
-    """Parse a call of a known tool, in Python or JSON, if the answer or turn ends after it."""
+    """Parse a call to a known tool, in Python or JSON, if the answer or turn ends after it."""
     yield from source.skip_space(consumed)
     is_fenced = yield from _consume_fence(source, consumed)
     char = yield from source.skip_space(consumed)

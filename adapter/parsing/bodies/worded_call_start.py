@@ -38,7 +38,7 @@ _listed_words = "\n" + "\n".join(FIRST_WORDS)
 
 
 class WordedCallStart(WeakMarker):
-    """The start of a line, after which words may announce a call of one of the tools ``names``."""
+    """The start of a line, after which words may announce a call to one of the tools ``names``."""
 
     __slots__ = ("_begun_odd_name", "_listed_names", "_names")
 
@@ -90,7 +90,7 @@ def build_line_start(names: Iterable[str]) -> str:
 
 
 def _build_letter_class(names: Iterable[str], index: int) -> str:
-    """Return a pattern for the character at ``index`` of one of the words."""
+    """Return a character class of the letters that `FIRST_WORDS`, in either case, and ``names`` have at ``index``."""
     letters = {
         spelling for word in FIRST_WORDS for spelling in (word[index : index + 1], word[index : index + 1].upper())
     }

@@ -45,7 +45,8 @@ def build_section_reader(section: OpaqueSection) -> BodyReader:
 
 
 def read_header(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a tool's name and its call after ``<|message_model|>``. Blocks of other types have different headers."""
+    """Parse a tool's name and the JSON call that follow ``<|message_model|>``. Return an empty result without a name,
+    as in a block of another type."""
     name = yield from consume_name(source, consumed, _call, any_name=True)
     return (yield from _read_json(source, consumed)) if name else BodyResult()
 

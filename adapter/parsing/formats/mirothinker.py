@@ -1,4 +1,4 @@
-"""MiroThinker: the call of an MCP server's tool, with JSON arguments, as elements.
+"""MiroThinker: the call to an MCP server's tool, with JSON arguments, as elements.
 
 Format: the prompts of MiroMindAI/MiroThinker, which offer the tools of several servers::
 

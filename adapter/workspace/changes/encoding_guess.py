@@ -69,7 +69,7 @@ _RARE_CYRILLIC = "шщъ"
 
 
 def guess_encoding(data: bytes) -> str | None:
-    """Return the most probable encoding of ``data`` that includes ASCII, or None if no known encoding fits."""
+    """Return the most probable ASCII-compatible encoding of ``data``, or None if no known encoding fits."""
     decoded = [(name, text) for name in _SINGLE_BYTE if (text := _decode(data, name)) is not None]
     ratings = [(_measure_oddness(text), name) for name, text in decoded]
     oddness, best = min(ratings, key=lambda rating: rating[0], default=(1.0, None))

@@ -116,8 +116,8 @@ def _copy(context: WorkspaceContext, operation: Move | Copy) -> OperationDone:
 
 
 def _check_pair(root: WorkspaceRoot, operation: Move | Copy) -> tuple[ResolvedPath, ResolvedPath, str]:
-    """Return the source and the destination (their descriptors are closed), and the summary. Raises ToolError if the
-    source cannot be moved or copied to the destination."""
+    """Return the resolved source and destination, with their descriptors closed, and a summary of the operation. Raises
+    ToolError if the source cannot be moved or copied to the destination."""
     moving = isinstance(operation, Move)
     with root.locate(operation.source, follow=not moving) as source:
         if moving:
