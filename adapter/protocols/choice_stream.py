@@ -33,6 +33,8 @@ from adapter.protocols.truncated_calls import CUT_REASONS, separate_cut_call
 
 INCOMPLETE, ABANDONED = "incomplete", "abandoned"
 """Finish reasons of this library: the server (incomplete) or the client (abandoned) disconnected too early."""
+PLAIN_FENCES = ("```\n", "```json\n")
+"""Openings of code fences that are no format's markers for calls."""
 FAILED_REASONS = ("error", "abort")
 """Finish reasons of vLLM and SGLang for a request that failed after its answer began."""
 
@@ -298,6 +300,10 @@ class ChoiceStream(FollowedChoice):
                 return self._give_up()
             case ToolCall(name=name, raw=raw, fixes=fixes) if self._drop_excluded(name, raw, fixes):
                 pass
+            case InvalidToolCall(raw=raw) if (
+                self._request.parsing.is_restricted and not self._request.tools and raw.startswith(PLAIN_FENCES)
+            ):
+                return self._send_text(self._clean_rejected_text(raw))  # an example
             case InvalidToolCall(name=name, raw=raw) if self._drop_excluded(name, raw):
                 pass
             case ToolCall() | InvalidToolCall() if retry := self._retry(event, rest, finish_reason):

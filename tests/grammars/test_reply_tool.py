@@ -44,7 +44,7 @@ def test_a_call_quoted_in_a_reply_is_text(text):
 
 def test_reply_is_streamed():
     parser = ReplyParser(TOOLS, REPLY)
-    events = parser.feed(in_markers("All is well.")[:60])
+    events = parser.feed(in_markers("All is well. " * 20)[:250])
     assert "".join(event.text for event in events if isinstance(event, TextDelta)).startswith("All")
 
 

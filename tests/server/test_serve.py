@@ -368,7 +368,7 @@ def test_arguments_stream_on_request():
             "function": {"name": "search", "parameters": {"properties": {"query": {"type": "string"}}}},
         }
     ]
-    start, end = '<tool_call>\n{"name": "search", "arguments": {"query": "a', '.py"}}\n</tool_call>'
+    start, end = f'<tool_call>\n{{"name": "search", "arguments": {{"query": "{"a" * 100}', '.py"}}\n</tool_call>'
 
     def answer(_: Any) -> Iterator[Any]:
         yield from map(delta, start)
@@ -383,7 +383,7 @@ def test_arguments_stream_on_request():
             chunks.append(chunk)
             if chunk.choices[0].delta.tool_calls:
                 go_on.set()
-    assert calls_of(_Joined(chunks)) == [("search", {"query": "a.py"})]
+    assert calls_of(_Joined(chunks)) == [("search", {"query": f"{'a' * 100}.py"})]
     assert chunks[-1].choices[0].finish_reason == "tool_calls"
 
 

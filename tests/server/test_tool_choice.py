@@ -23,11 +23,12 @@ NAMED: dict[str, Any] = {
     "messages": {"type": "tool", "name": "read_file"},
     "responses": {"type": "function", "name": "read_file"},
 }
-NAMED["ollama"] = NAMED["chat"]
+NAMED["ollama"] = NAMED["lmstudio"] = NAMED["chat"]
 NOT_JSON = '<tool_call>\n{"name": "read_file", "arguments": "a" "b" c}\n</tool_call>'
 EXAMPLE = '```json\n{"name": "bash", "arguments": {"command": "ls"}}\n```'
 CHOICES = {"required": {"type": "any"}, "none": {"type": "none"}}
 CALLS = {"chat": '"tool_calls":', "messages": '"tool_use"', "responses": '"function_call"', "ollama": '"tool_calls":'}
+CALLS["lmstudio"] = CALLS["chat"]
 TEXTS = {"messages": "text", "responses": "text"}
 every_api = pytest.mark.parametrize("api", REQUESTS)
 

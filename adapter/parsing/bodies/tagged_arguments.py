@@ -93,16 +93,15 @@ class PendingCall:
     def check_end(
         self, key: str, text: str, opens: Sequence[str], closes: Sequence[str], calls: Sequence[str] = ()
     ) -> str:
-        """Return the value ``text`` without a repeated closing tag at its end.
+        """Return the value ``text``. If it is not a string, remove a repeated closing tag.
 
         Reject the call if the end of the value is uncertain: it seems to be opened or closed twice, or to contain
         another argument or call. ``opens`` and ``closes`` are the tags around a value, ``calls`` the opening tags of a
         call.
         """
         if "</" in text:
-            types, bare = list_types(self.find_schema(key) or {}), remove_repeated_close(text, key, closes)
-            is_free = f"{key}>" not in text and not any(tag.lower() in bare.lower() for tag in (*opens, *closes))
-            if bare != text and (is_free or (types and "string" not in types)):
+            types = list_types(self.find_schema(key) or {})
+            if types and "string" not in types and (bare := remove_repeated_close(text, key, closes)) != text:
                 self.fix("misspelt-inner-tag")
                 return bare
         if found := find_unpaired_tag(text, opens, closes, calls) or find_named_close(text, key, closes):

@@ -296,7 +296,8 @@ def test_text_for_a_list_or_an_object_names_its_fault(name):
 
 
 @pytest.mark.parametrize(
-    ("spelling", "expected"), [("\\\\count", "argument-alias"), ("count ", "argument-alias"), ("", "'' is no argument")]
+    ("spelling", "expected"),
+    [("\\\\count", "argument-alias"), ("count ", "argument-alias"), ("", "'' is not an argument")],
 )
 def test_signs_next_to_the_name_of_an_argument(spelling, expected):
     text = get_format("hermes").encode_calls([CALLS[1]]).replace('"count"', f'"{spelling}"')
