@@ -10,9 +10,11 @@ from adapter.backends.endpoint_discovery import Kind
 from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.conversation.message_rendering import Message
 from adapter.conversation.session_steps import AskModel
+from adapter.core.errors import ToolError
 from adapter.core.events import JsonObject
 from adapter.parsing.format import Format
 from adapter.prompting.intent.text_values import find_paths
+from adapter.tools.operations import ReadText
 from adapter.tools.tool_set import ToolSet
 from adapter.workspace import Workspace
 
@@ -39,8 +41,17 @@ class SmallModelHelp:
 
     def read_classification(self, message: str, answer: str) -> str:
         """Return the kind of ``message`` as in `CallHistory.classified`."""
-        file = read_short_file(self._workspace, find_paths(message)[0])
-        return read_classification(message, answer, file_exists=file is not None)
+        path = find_paths(message)[0]
+        is_short = read_short_file(self._workspace, path) is not None
+        is_known = is_short or self._is_missing(path)  # not a long, binary or forbidden file
+        return read_classification(message, answer, file_exists=is_short) if is_known else ""
+
+    def _is_missing(self, path: str) -> bool:
+        try:
+            self._workspace.read(ReadText(path, max_lines=1))
+        except ToolError as error:
+            return "does not exist" in str(error)
+        return False
 
     def choose_question(self, query: AskModel, history: CallHistory, tools: ToolSet) -> FileQuestion | None:
         """Set and return the question that replaces ``query``, or None if the model may answer freely."""

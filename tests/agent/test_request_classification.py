@@ -113,6 +113,19 @@ def test_missing_file_is_created(tmp_path):
     assert (tmp_path / "hello.py").read_text() == "print('hi')\n"
 
 
+@pytest.mark.parametrize("content", [b"x\n" * 2_000, b"\0\xff" * 9], ids=["long", "binary"])
+def test_existing_file_is_not_created_again(tmp_path, content):
+    (tmp_path / "hello.py").write_bytes(content)
+    with (
+        TemplateServer("llama.cpp", CHATML, "No.", parameters=SMALL, classifies="create") as server,
+        Agent(tmp_path, base_url=server.url, approve="yolo") as agent,
+    ):
+        agent.run("hello.py that prints hi, please")
+        assert len(server.classifications) == 1
+    assert (tmp_path / "hello.py").read_bytes() == content
+    assert not any(body.get("grammar") for _, body in server.bodies)
+
+
 def test_question_without_a_question_mark_is_answered_from_the_file(tmp_path):
     """Qwen2.5-Coder-0.5B explained what read_file does."""
     (tmp_path / "party.txt").write_text("salad: Viktor\n")
