@@ -164,8 +164,11 @@ def _match_parameter(key: str, foreign: Tool, target: Tool) -> str | None:
 
 
 def _is_same_operation(one: ops.Operation | None, wanted: ops.Operation | None, minimal: ops.Operation | None) -> bool:
-    """Return whether ``one`` equals ``wanted``, except for optional fields that the call leaves unset. In these
-    fields, ``minimal``, the operation without optional arguments, equals ``wanted``."""
+    """Return whether two operations are equal, ignoring optional fields that the call does not set.
+
+    ``minimal``: the operation of the same call without its optional arguments. A field in which it equals ``wanted``
+    counts as not set. None: all fields must be equal.
+    """
     if one is None or wanted is None or type(one) is not type(wanted):
         return False
     if isinstance(wanted, ops.Delete):

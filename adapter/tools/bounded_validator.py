@@ -76,7 +76,8 @@ def _build_validator_class() -> Any:
 
 
 def may_match(patterns: Iterable[str], name: str) -> bool:
-    """Return whether a pattern matches part of ``name``, or could not be compared with it in time."""
+    """Return whether one of the regular expressions ``patterns`` matches a part of ``name``, or could not be compared
+    with it in time."""
     return any(_occurs(pattern, name) is not False for pattern in patterns)
 
 

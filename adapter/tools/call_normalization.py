@@ -85,8 +85,8 @@ def _is_absent(value: Json, schema: Json) -> bool:
 
 
 def _is_document(key: str, value: Json, schema: Json) -> bool:
-    """Return whether ``value`` is a JSON file's content that the model wrote as JSON instead of a string, and not a
-    copy of a schema."""
+    """Return whether the model wrote the content of a JSON file as a JSON value instead of a string. A copy of the
+    parameter's schema is not such content."""
     is_copy = isinstance(value, dict) and value.get("type") == "string"
     return key in argument_synonyms.CONTENT and list_types(schema) - {"null"} == {"string"} and not is_copy
 

@@ -50,7 +50,7 @@ CALL_TYPES = ("tool_call", "function_call", "tool_use")
 ABOUT_KEYS = (
     "id", "type", "index", "call_id", "tool_call_id", "thought", "thoughts", "headline", "reasoning", "explanation",
 )  # fmt: skip
-"""Keys next to the name that are not arguments, unless the tool has such a parameter."""
+"""Keys that describe a call. They are arguments only if the tool has a parameter of that name."""
 
 _CALL_KEYS = frozenset((*NAME_KEYS, *ARGUMENT_KEYS, *ABOUT_KEYS))
 

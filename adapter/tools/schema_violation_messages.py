@@ -24,7 +24,7 @@ have wrong ones."""
 
 
 def find_schema_errors(tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
-    """Return the problems with a call's arguments, or an empty tuple if they are valid or the schema is invalid."""
+    """Return the problems with a call's arguments: none if the arguments are valid, or if the schema itself is not."""
     errors = [error for error in _find_errors(tool, arguments) if error.validator in CHECKED_KEYWORDS]
     return tuple(dict.fromkeys(problem for error in errors for problem in _describe_error(error, tool)))[:MAX_PROBLEMS]
 
@@ -53,7 +53,8 @@ class AllowedArguments:
     forbidden: tuple[str, ...]
     """Names of the removed arguments."""
     is_safe: bool = True
-    """True if the rest is valid, and no removed argument is a misspelled parameter or changes the call's meaning."""
+    """True if the remaining arguments are valid, and no removed one is a misspelled parameter or changes the call's
+    meaning."""
     changes_meaning: bool = False
     """True if the call has another effect without the removed arguments."""
 

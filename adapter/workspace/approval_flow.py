@@ -63,7 +63,12 @@ def _require_not_cancelled() -> None:
 def make_policy(
     approve: str | Approver, rules: Iterable[PermissionRule], tools: ToolSet, preapproved: frozenset[ops.Effect]
 ) -> PermissionPolicy:
-    """Build a session's permission policy. ``approve``: the name of a mode, or an approver, which implies ``ask``.
+    """Build a session's permission policy.
+
+    Args:
+        approve: The name of an approval mode, or an approver, which implies the mode ``ask``.
+        tools: The session's tools, whose names and aliases the rules may use.
+        preapproved: Effects that need no approval.
 
     Raises UsageError if the mode, or the tool of a rule, does not exist.
     """
@@ -97,7 +102,8 @@ class ApprovalFlow:
     """Path from the session's workspace to ``root``, prepended to the paths that rules and approvers see."""
 
     def refuse_denied(self, tool: Tool, operation: ops.Operation, tools: ToolSet) -> None:
-        """Raise DeniedError if a rule forbids the operation. Call this before planning: its errors may quote files."""
+        """Raise DeniedError if a rule forbids the operation. Call this before planning, whose errors may quote
+        files."""
         unplanned = Plan(tool.name, lambda: ops.TaskFinished())
         whole = self._build_approval(tool.name, operation, unplanned)
         for approval in (whole, *self.list_required_approvals(tool.name, operation, unplanned, tools)):
@@ -179,7 +185,7 @@ class ApprovalFlow:
     def require(self, approval: ApprovalRequest, deadline: Deadline | None) -> ApprovalDecision | None:
         """Raise DeniedError unless the rules, mode or approver allow the operation.
 
-        Return the approver's decision, or None if the approver was not asked.
+        Return the approver's decision, or None if the approver was not asked. ``deadline`` is paused meanwhile.
         """
         verdict, rule = self.policy.decide(approval)
         if verdict == "deny":
@@ -270,7 +276,7 @@ def require_unchanged(approved: Sequence[ApprovalRequest], current: Sequence[App
 
 
 def _describe_state_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    """Yield descriptions of the first `MAX_LISTED` differences, then the number of the others."""
+    """Yield descriptions of the first `MAX_LISTED` differences, then the number of further ones."""
     changed = sorted(name for name, _ in before.items() ^ now.items())
     names = list(dict.fromkeys(changed))
     for name in names[:MAX_LISTED]:
@@ -281,9 +287,9 @@ def _describe_state_changes(before: Mapping[str, str], now: Mapping[str, str]) -
 
 
 def apply_decision(planned: Plan, decision: ApprovalDecision | None) -> Plan:
-    """Return the plan, with its new file content replaced by the approver's if the decision contains any.
+    """Replace the plan's new file content with the approver's content, if the decision has any.
 
-    Raises UsageError if it contains any but the plan does not change exactly one text file.
+    Raises UsageError if the decision has content, but the plan does not change exactly one text file.
     """
     content = decision.content if decision is not None else None
     if content is None:

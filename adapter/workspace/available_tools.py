@@ -16,7 +16,8 @@ from adapter.workspace.capabilities.host_capabilities import Host
 
 
 def merge_tools(tools: ToolSet, added: Sequence[Tool]) -> ToolSet:
-    """Return ``tools`` with the ``added`` ones. Raises UsageError if two have the same name, or one has no function."""
+    """Return ``tools`` and ``added`` together. Raises UsageError if two tools have the same name, or if an added tool
+    has no function."""
     for index, tool in enumerate(added):
         if tools.has_name(tool.name) or any(tool.name == other.name for other in added[:index]):
             raise UsageError(f"the tool {tool.name!r} already exists; choose another name")
@@ -28,6 +29,7 @@ def merge_tools(tools: ToolSet, added: Sequence[Tool]) -> ToolSet:
 
 
 def select_tools(tools: ToolSet, names: Iterable[str]) -> ToolSet:
+    """Return the tools with the given names or aliases. Raises UsageError for an unknown name."""
     chosen = []
     for name in names:
         check_types("Workspace", only=(name, str))

@@ -161,4 +161,5 @@ _WITHOUT_PLAN: dict[type, tuple[str, Callable[[WorkspaceContext, Any], ops.Outco
     ops.ReadCommandOutput: ("read the output of {id}", lambda context, each: context.commands.read(each)),
     ops.KillCommand: ("end {id}", lambda context, each: context.commands.kill(each)),
 }
-"""The summary and the function of each operation that needs no planning, because it reads or cannot fail halfway."""
+"""For each operation that needs no planning, because it only reads or cannot fail halfway: the template of its summary,
+and the function that performs it."""

@@ -53,6 +53,7 @@ class Workspace:
     """Runs tool calls inside the directory ``root``, and returns a ToolResult for each.
 
     Args:
+        dialect: The tool set to offer, or its name.
         approve: The name of an approval mode, or an approver.
         ask: The approver for calls that the mode does not allow; without one they are refused. Only True or an
             `ApprovalDecision` with ``allowed=True`` allows a call. An approver that raises, or returns another type,

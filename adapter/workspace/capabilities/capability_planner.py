@@ -65,6 +65,7 @@ class SessionCapabilities:
     approval_lock: threading.RLock = field(default_factory=threading.RLock)
     """Held while the user is asked, so that there is only one question at a time."""
     owns_loop: bool = True
+    """True if `close` also closes the event loop. False if the loop belongs to a parent session."""
     memory_lock: threading.Lock = field(default_factory=threading.Lock)
 
     @cached_property
@@ -111,7 +112,10 @@ def plan_host_operation(
     operation: ops.HostOperation,
     deadline: Deadline | None,
 ) -> Plan:
-    """Plan an operation that needs a capability. Raises ToolError if the operation cannot succeed."""
+    """Plan an operation that needs a capability. Raises ToolError if the operation cannot succeed.
+
+    ``deadline``: the deadline of the code that makes the call, which is paused while the user is asked.
+    """
     match operation:
         case ops.AskUser():
             user_questions.check_questions(operation)
@@ -138,7 +142,7 @@ def plan_host_operation(
 
 
 def _require(capability: T | None, name: Capability) -> T:
-    """Raise ToolError if the session lacks the capability."""
+    """Return the capability. Raises ToolError, with an alternative, if the session lacks it."""
     if capability is None:
         raise _build_missing_error(name)
     return capability
@@ -326,4 +330,4 @@ _WITHOUT_PLAN: dict[type, tuple[str, Callable[[SessionCapabilities, Any], ops.Ou
     ops.FindLibrary: ("search for the library {name}", _find_library),
     ops.ReadLibraryDocs: ("read about {library_id}", _read_library_docs),
 }
-"""The summary and the function of each operation that needs no planning."""
+"""For each operation that needs no planning: the template of its summary, and the function that performs it."""

@@ -98,6 +98,7 @@ def _replace(context: WorkspaceContext, editor: Editor, span: EditorRange, conte
 
 
 def _splice(context: WorkspaceContext, span: EditorRange, content: str) -> tuple[file_changes.FileChange, int, int]:
+    """Return the change that replaces ``span``, and the line and column of the cursor after it."""
     file = file_changes.find_file(context.root, span.path, must_exist=True)
     decoded = decode_for_editing(file.data or b"", span.path, context.encoding)
     mark = BYTE_ORDER_MARK if decoded.text.startswith(BYTE_ORDER_MARK) else ""

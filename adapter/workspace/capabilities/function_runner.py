@@ -107,7 +107,7 @@ def call_function(operation: CallFunction, loop: EventLoopThread) -> FunctionRes
     except BaseException as error:
         import asyncio
 
-        # Functions of commands may exit on invalid arguments.
+        # A function that parses a command line may exit on invalid arguments.
         if not isinstance(error, Exception | SystemExit | asyncio.CancelledError):
             raise
         raise ToolError(f"{name} failed: {type(error).__name__}: {_format_error(error)}".removesuffix(": ")) from error

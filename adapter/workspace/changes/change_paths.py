@@ -89,7 +89,8 @@ def remove_empty(resolved: ResolvedPath) -> None:
 
 
 def transfer(name: str, dirfd: int, stored: str, store: int) -> None:
-    """Move ``name`` into the store as ``stored``. Across file systems, copy it under a temporary name first."""
+    """Move the entry ``name`` of the open directory ``dirfd`` to ``stored`` in the open directory ``store``. Across
+    file systems, copy it under a temporary name first."""
     try:
         calls.rename(name, dirfd, stored, store)
     except OSError as error:
@@ -102,7 +103,8 @@ def transfer(name: str, dirfd: int, stored: str, store: int) -> None:
 
 
 def plan_missing_directories(root: WorkspaceRoot, parents: Sequence[tuple[str, ...]]) -> list[ChangeStep]:
-    """Return the steps that create the missing directories among ``parents``, from the top down."""
+    """Return the steps that create the directories ``parents``, given as path components, and their missing ancestors,
+    from the top down."""
     missing: list[str] = []
     for parts in parents:
         for length in range(1, len(parts) + 1):

@@ -53,7 +53,7 @@ _PUNCTUATION = (0xA1, 0xA3)
 """The range of the first bytes of punctuation in these standards."""
 
 MAX_ODDNESS = 0.15
-"""Maximum share of odd characters in text that counts as readable."""
+"""Maximum share of characters that do not fit their word, in text that counts as correctly decoded."""
 MIN_COMMON = 0.8
 """Minimum share of common characters in Chinese and Korean text."""
 MIN_KANA = 0.2
@@ -84,7 +84,7 @@ def _decode(data: bytes, encoding: str) -> str | None:
 
 
 def _measure_oddness(text: str) -> float:
-    """Return the share of odd characters among the non-ASCII characters of ``text``: 0 for readable text."""
+    """Return how unlikely ``text`` is: the share of non-ASCII characters that do not fit their word, 0 in real text."""
     odd = 0.0
     letters: Counter[str] = Counter()
     for token in _WORD.findall(text):

@@ -7,7 +7,7 @@
         00000012-3456/                                a finished change: number, bytes stored
             record.json, 0, 0.after, 1 ...            its steps, with the content before and after
         talks/ ...                                    other data of this workspace
-        batch                                         the last number before the current batch
+        batch                                         number of the last change before the current batch
         room                                          written and removed to test for free space
         rescued/                                      content that could be neither restored nor removed
 
@@ -118,6 +118,7 @@ def find_state_home() -> str:
 class ChangeJournal:
     """The journal of the workspace with the real path ``root``.
 
+    ``inode`` distinguishes the directory from an earlier one with the same path, which has another journal.
     No directory is created before the first change. If none can be created in ``home``, a temporary one is used.
     ``notes`` then reports that a change interrupted by a crash cannot be repaired.
     """
@@ -310,7 +311,7 @@ def list_changes(store: int) -> dict[int, str]:
 
 
 def drop_oldest(store: int) -> None:
-    """Remove the oldest changes until the rest are within the limits."""
+    """Remove the oldest changes until the remaining ones are within the limits."""
     total = 0
     for rank, name in enumerate(reversed(list(list_changes(store).values()))):
         total += int(name.partition("-")[2])

@@ -61,7 +61,8 @@ class ReadTracker:
         return parts in self._snapshots
 
     def describe_change(self, parts: tuple[str, ...], data: bytes) -> str:
-        """Describe how ``data`` differs from the remembered content; "" if it does not, or none is remembered."""
+        """Describe how ``data`` differs from the remembered content. Return "" if both are equal, or if no content of
+        the file is remembered."""
         snapshot = self._snapshots.get(parts)
         if snapshot is None or snapshot.fingerprint == tree_ops.fingerprint_bytes(data):
             return ""

@@ -238,7 +238,8 @@ class _FileChange:
         return step.model_copy(update={"after": after, "kept": tree_ops.find_status(str(index), stored_fd) is not None})
 
     def skip_to_closing(self) -> bool:
-        """Return whether the change is one file that has its new content. If so, enter the state ``closing``."""
+        """If the change is to one file, which already has its new content, enter the state ``closing`` and return
+        True."""
         if self._state != "moving" or not self._is_made():
             return False
         self._enter("closing", is_durable=False)

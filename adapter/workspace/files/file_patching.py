@@ -84,7 +84,7 @@ def _to_bytes_patch(patch: Patch, encoding: str, display_path: str) -> Patch:
 def creates_file(patches: Sequence[Patch], empty_old_text: EmptyOldText = "refuse") -> bool:
     """Return whether the patches can create a file, because they contain its whole text.
 
-    A single patch without old text can, unless ``empty_old_text`` is "refuse".
+    A single patch without old text also counts, unless ``empty_old_text`` is "refuse".
     """
     if len(patches) == 1 and empty_old_text != "refuse" and not (patches[0].old_text or patches[0].start_line):
         return True

@@ -34,9 +34,9 @@ class IgnoreFile:
     base: str
     rules: GitIgnoreSpec
     mentions: re.Pattern[str]
-    """All rules combined. Most paths match none of them, which one search shows."""
+    """All rules combined into one pattern, so that a single search rules out most paths."""
     keeps: re.Pattern[str]
-    """All ``!`` lines combined. For paths that match none of them, the order of rules does not matter."""
+    """All ``!`` lines combined into one pattern. For a path that matches none, the order of rules does not matter."""
 
     def decide(self, path: str) -> bool | None:
         """Return True if ``path`` is ignored, False if a ``!`` line keeps it, None if no rule matches it.

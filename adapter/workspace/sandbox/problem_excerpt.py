@@ -1,7 +1,7 @@
 """Reduce long output to its first lines, its last lines, and the lines between them that look like problems.
 
-Lines keep their order and are not repeated. Each gap shows the number of lines left out. Promptly asks a model for
-regular expressions that select such lines. Here the expressions are fixed, so that excerpts are reproducible.
+Lines keep their order and are not repeated. Each gap shows the number of lines left out. The program Promptly asks a
+model for regular expressions that select such lines. Here the expressions are fixed, so excerpts are reproducible.
 """
 
 from __future__ import annotations
