@@ -2,7 +2,7 @@
 
 `apply` handles all patches of a call. For each patch, `matching.locator` tries the following in order:
 
-- `repairs.interpretations` undoes what models do to the two texts, with `diff_markers` and `unescape`.
+- `repairs.interpretations` removes diff markers, line numbers, code fences and escapes that models add to both texts.
 - `matching.strategies` finds exact matches, and `already_applied` detects earlier edits.
 - `fuzzy_match` finds candidates, and `acceptance` rejects the unsafe ones by a table of vetoes.
 - `stale_context` locates changes whose context has changed.

@@ -38,8 +38,8 @@ _NOTHING_CHANGED = "Nothing was changed."
 class AppliedPatch:
     """The lines that a patch was applied to: 1-based and inclusive, in the text that it was matched against.
 
-    ``strictness`` is ``exact``, ``whitespace`` or ``typography`` (the only difference between the lines), or
-    ``aligned`` (a fuzzy match).
+    ``strictness`` is ``exact``, ``whitespace`` or ``typography`` if the texts differ only in that, or ``aligned`` for a
+    fuzzy match.
     """
 
     strictness: str
@@ -185,7 +185,8 @@ _Groups: TypeAlias = Sequence[Sequence[ResolvedEdit]]
 def _list_grammar_notes(
     text: str, patched: str, path: str, patches: Sequence[Patch], groups: _Groups, names: ParameterNames
 ) -> tuple[str, ...]:
-    """Return a note if the patched file no longer parses. Raises EditError if tolerance may be the cause."""
+    """Return a note if the patched file no longer parses. Raises EditError if a tolerated difference may be the
+    cause."""
     problem = find_new_syntax_error(text, patched, path)
     if problem is None:
         return ()
@@ -203,7 +204,7 @@ def _list_grammar_notes(
 
 
 def _is_adapted(patch: Patch, edit: ResolvedEdit, patched: str) -> bool:
-    """Return whether the inserted text differs from the new text that the model wrote."""
+    """Return whether the text that ``edit`` inserts differs from the new text that the model wrote."""
     inserted = to_lf(patched if isinstance(patch, WholeFileRewrite) else edit.replacement)
     written = normalize_newlines(patch.new_text)
     return inserted.removeprefix("\n").removesuffix("\n") != written.removeprefix("\n").removesuffix("\n")
@@ -252,7 +253,8 @@ def _apply_in_sequence(text: str, patches: Sequence[Patch], path: str, options: 
 
 
 def _locate_in_original(found: Rejection, original: DocumentIndex, patch: Patch, options: _Options) -> Rejection:
-    """Return a rejection with the original file's line numbers or, if that is impossible, a note about the numbers."""
+    """Return the rejection with the original file's line numbers. If the original file does not give the same kind of
+    rejection, add a note that the numbers are those after the previous patches."""
     before = _resolve(original, patch, options)
     if isinstance(before, Rejection) and before.kind == found.kind:
         return before
@@ -302,7 +304,7 @@ def _differ_in_line(before: LineEdit, after: LineEdit, patches: Sequence[Patch])
 
 
 def _reject_overlaps(changes: Sequence[LineEdit], groups: _Groups, patches: Sequence[Patch]) -> list[LineEdit]:
-    """Return the changes in text order, without duplicates. Raises EditError if two changes overlap."""
+    """Return the changes of all patches in text order, without duplicates. Raises EditError if two changes overlap."""
     ordered = sorted(changes)
     kept = ordered[:1]
     rejections: dict[int, Rejection] = {}

@@ -18,7 +18,8 @@ BYTE_ORDER_MARK = "\ufeff"
 MAX_LISTED = 12
 """Maximum number of lines listed in a message."""
 _PROSE_FILES = frozenset(["adoc", "diff", "markdown", "md", "mdx", "org", "patch", "rst", "tex", "txt"])
-"""Extensions of texts that may contain headings, code fences or patches, like files without an extension."""
+"""Extensions of files whose text may contain headings, code fences or patches. Files without an extension may contain
+them as well."""
 
 
 def is_prose_file(path: str) -> bool:
@@ -28,12 +29,14 @@ def is_prose_file(path: str) -> bool:
 class TextDocument:
     """A text, split into ``lines`` without their line ends, and the line end of each line in ``ends``.
 
+    ``view`` is the text with line feeds as the only line ends, and without a byte order mark.
     As in an editor, the text after the last line end is also a line, even if it is empty. ``path`` names the file.
     """
 
     def __init__(self, text: str, path: str = "") -> None:
         self.text, self.path = text, path
         self.mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
+        """The text's byte order mark, or an empty string."""
         body = text[len(self.mark) :]
         self.is_plain = "\r" not in body
         """True if every line ends with a line feed. The view then equals the text."""
@@ -91,7 +94,8 @@ class TextDocument:
         return self.ends[line] or (self.ends[line - 1] if line else "") or self.common_end
 
     def normalize(self, new_text: str) -> str:
-        """Convert new text to the form of the view. If the document is empty, keep the new text's byte order mark."""
+        """Convert all line ends of new text to line feeds, and remove its byte order mark unless the document is
+        empty."""
         return normalize_newlines(new_text) if self.text else to_lf(new_text)
 
     def choose_line_end(self, line: int) -> str:
@@ -104,7 +108,7 @@ class TextDocument:
 
 
 def normalize_newlines(text: str) -> str:
-    """Convert text to the form of the view: line feeds only, no byte order mark."""
+    """Convert all line ends to line feeds, and remove the byte order mark."""
     return to_lf(text.removeprefix(BYTE_ORDER_MARK))
 
 

@@ -34,6 +34,7 @@ def trim_context(document: TextDocument, edit: ResolvedEdit, patch: int, order: 
 
 
 def splice_edits(text: str, changes: Sequence[LineEdit]) -> str:
+    """Return ``text`` with the changes applied. They must be in text order and must not overlap."""
     parts: list[str] = []
     position = 0
     for change in changes:
@@ -51,7 +52,8 @@ def list_change_offsets(spliced: Sequence[LineEdit]) -> Iterator[int]:
 
 
 def iter_changed_lines(text: str, spliced: Sequence[LineEdit]) -> list[LineChange]:
-    """Return the line ranges of each change, before and after it."""
+    """Return each change's range of lines in ``text`` and in the patched text. Changes in the same line share a
+    range."""
     changes: list[LineChange] = []
     position = line = shift = 0
     for change in spliced:

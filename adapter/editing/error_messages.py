@@ -25,9 +25,9 @@ from adapter.tools.operations import ParameterNames, Patch
 SHOWN_LINES = 12
 """Maximum number of file lines in a message."""
 SHOWN_CHARACTERS = 160
-"""Maximum length of a shown line."""
+"""Maximum length of a shown line, in characters."""
 SHORT = 60
-"""Maximum length of a line that a message quotes only to identify a place."""
+"""Maximum length, in characters, of a line that a message quotes only to identify a place."""
 SHOWN_PLACES = 4
 MAX_DISTANCE = 20
 """Maximum distance, in lines, to a line above a match that distinguishes the match from others."""
@@ -44,7 +44,10 @@ MAX_ANCHOR_PLACES = 4
 def build_ambiguous_match_message(
     search: DocumentIndex, matches: Sequence[TextMatch], patch: Patch, names: ParameterNames, hint: int | None
 ) -> str:
-    """List the matches, and suggest how to select one with the tool's parameters."""
+    """List the matches of an old text, and suggest how to select one with the tool's parameters.
+
+    ``hint``: the 1-based line number that the model gave, or None.
+    """
     count = f"more than {MAX_PLACES}" if len(matches) >= MAX_PLACES else str(len(matches))
     head = f"{names.old_text} matches {count} places ({_format_matches(search, matches)})"
     advice = "add a surrounding line"
@@ -73,7 +76,7 @@ def _format_matches(search: DocumentIndex, matches: Sequence[TextMatch]) -> str:
 
 
 def _describe_lines_above(search: DocumentIndex, lines: Sequence[int]) -> list[str]:
-    """Describe each line by a line above that distinguishes it from the others. The distance is the same for all."""
+    """Describe each line by a line above it, at the same distance for all, that distinguishes it from the others."""
     for distance in range(1, MAX_DISTANCE + 1):
         above = [
             f" below {_truncate(search.keys[line - distance], SHORT)!r}" if line >= distance else " at the start"
@@ -91,7 +94,10 @@ def build_not_found_message(
     rejected: RejectedMatch | None,
     names: ParameterNames,
 ) -> str:
-    """Show the most similar block, the reason why it was rejected, and its first difference from the old text."""
+    """Show the most similar block of the file, and its first difference from ``old``, the lines of the old text.
+
+    ``match``: the best fuzzy match, or None. ``rejected``: the reason why no fuzzy match was accepted, if there is one.
+    """
     reason = "" if rejected is None else rejected.reason
     if match is not None and match.score >= MIN_SCORE:
         first, last, similarity = match.first_line, match.last_line, 100 * match.score

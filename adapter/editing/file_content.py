@@ -1,8 +1,8 @@
 """Check and repair the text that a model writes as a whole file.
 
-Small models wrap the text in a code fence, copy displayed line numbers, or escape it twice. Such a wrapping is removed
-if the file parses only without it. Two kinds are always removed: a code fence around source code, and the escapes in a
-text whose line breaks are all escaped, including the final one. A patch, or a part of the file, is refused.
+Small models wrap the text in a code fence, copy displayed line numbers, or escape it twice. These additions are removed
+if the file parses only without them. Two are always removed: a code fence around source code, and the escapes in a text
+whose line breaks are all escaped, including the final one. A patch, or a part of the file, is refused.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class FileContent(NamedTuple):
 
 
 def prepare_file_content(text: str, path: str, before: str = "") -> FileContent:
-    """Return the content of the file at ``path`` that a model means by ``text``.
+    """Return the content that a model intends for the file at ``path`` if it writes ``text``.
 
     ``before`` is the file's current text. Raises EditError if ``text`` is a patch, or only a part of the file.
     """
@@ -70,7 +70,7 @@ def _describe_syntax_error(text: str, path: str) -> str:
 
 
 def _repair(text: str, path: str, is_code: bool) -> tuple[str, Sequence[str]]:
-    """Return the text without its wrappings, and a note about each."""
+    """Return the text without code fences, line numbers and escapes around it, and a note about each of them."""
     ways: list[tuple[str, tuple[str, ...]]] = [(text, ())]
     for outer, notes in ways:
         ways += [(inner, (*notes, note)) for inner, note in _list_unwrapped(outer) if note not in notes]
@@ -84,7 +84,8 @@ def _repair(text: str, path: str, is_code: bool) -> tuple[str, Sequence[str]]:
 
 
 def _list_unwrapped(text: str) -> Iterator[tuple[str, str]]:
-    """For each outer wrapping that the text may have, yield the text without it and a note."""
+    """Yield the text without its code fence, without line numbers, and without escapes, each with a note. Repairs that
+    do not apply are skipped."""
     lines = to_lf(text).strip().split("\n")
     fences = find_fences(lines) if lines[0][:3] in ("```", "~~~") else []
     if fences == [(1, len(lines) - 1)]:

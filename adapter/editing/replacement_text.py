@@ -348,7 +348,8 @@ def _find_kept_runs(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
 
 
 def _quote_roles(pieces: Sequence[str]) -> dict[int, set[str]]:
-    """Map the position of each double quote to its role. The mapping is empty if the quotes are not balanced."""
+    """Map the position of each double quote to its role, ``opens`` or ``closes``. The mapping is empty if the quotes
+    are not balanced."""
     quotes = [at for at, piece in enumerate(pieces) if piece == '"']
     return {} if len(quotes) % 2 else {at: {"closes" if number % 2 else "opens"} for number, at in enumerate(quotes)}
 

@@ -35,13 +35,14 @@ MIN_SCORES = ((4, 0.72), (2, 0.80), (1, 0.86), (0, 0.96))
 """Minimum score of a match, by the number of distinctive lines in it: 0.72 for four or more, and so on."""
 MIN_DISTINCTIVE_SIMILARITY = 0.85
 MAX_DISTINCTIVE_PLACES = 2
-"""Maximum number of occurrences of a line that identifies a location."""
+"""Maximum number of occurrences in the document of a line that identifies a location."""
 NEAR = 2
 """Maximum distance, in lines, between a match and its lines that occur out of order."""
 MARGIN = 0.06
 """Minimum lead in score over the second best candidate."""
 HINT_REACH = 200
-"""Maximum distance, in lines, between a line hint and the only location of a change."""
+"""Maximum distance, in lines, between a line hint (a line number given by the model) and the only location of a
+change."""
 MAX_OFF = 5
 """Maximum distance, in lines, between a line hint and the match that it selects over others."""
 COPIED_LEAD, COUNTED_LEAD = 4, 20
@@ -80,10 +81,12 @@ def find_nearest(distances: Sequence[int], lead: int) -> int | None:
 
 
 class MatchFeatures:
-    """The best candidate, its rivals, and the lines that the patch changes.
+    """The features of a fuzzy match that the checks in `VETOES` use.
 
     Args:
-        candidates: All matches, best first.
+        old: The lines of the old text.
+        new: The lines of the new text.
+        candidates: All fuzzy matches, best first.
         hint: The 0-based line at which the old text should be, or None.
         lead: The factor `COPIED_LEAD` or `COUNTED_LEAD`.
     """
@@ -123,16 +126,17 @@ class MatchFeatures:
         return self.search.find_lines_with_key(self.keys[row])
 
     def get_actual(self, row: int) -> str:
-        """Return the key of the document's line that is paired with ``row``, or else the key of ``row``."""
+        """Return the normalized text of the document's line that is paired with the old line ``row``, or of the old
+        line itself if it has no pair."""
         return self.search.keys[self.lines[row]] if row in self.lines else self.keys[row]
 
     def find_neighbors(self, hunk: LineChange) -> tuple[int | None, int | None]:
-        """Return the nearest non-blank rows above and below a hunk."""
+        """Return the indexes of the nearest non-blank old lines above and below a hunk, or None for a missing one."""
         above = next((row for row in range(hunk.start - 1, -1, -1) if self.keys[row]), None)
         return above, next((row for row in range(hunk.end, len(self.old)) if self.keys[row]), None)
 
     def describe_difference(self, row: int) -> str:
-        """Describe how a context row differs from the file. Return an empty string if it matches."""
+        """Describe how the context line ``old[row]`` differs from the file. Return an empty string if it matches."""
         comparison = self.compared.get(row)
         if is_elision(self.old[row]) or (comparison and not comparison.conflicts):
             return ""
@@ -146,8 +150,8 @@ class MatchFeatures:
 
 
 def _find_removed_rows(old: Sequence[str], new: Sequence[str], hunk: LineChange) -> range:
-    """Return the rows that a hunk removes, or none at the place where it inserts. Adjacent rows that equal the removed
-    or inserted ones are included, because the model may have meant them."""
+    """Return the range of old lines that a hunk removes, which is empty if it only inserts. The range also includes
+    adjacent lines that equal the removed or inserted ones, because the model may have meant them."""
     moving = old[hunk.start : hunk.end] or new[hunk.new_start : hunk.new_end]
     up = down = 0
     while hunk.start - up > 0 and old[hunk.start - up - 1] == moving[-1 - up % len(moving)]:

@@ -20,7 +20,7 @@ from adapter.editing.repairs.reindent import measure_indent
 MIN_VISIBLE = 8
 """Minimum number of visible characters in a text for its occurrence to be significant. ``}`` occurs everywhere."""
 MAX_OFFSETS = 20
-"""Maximum number of occurrences that are checked."""
+"""Maximum number of occurrences of a text in another that are checked."""
 
 
 def find_enclosing_new_text(search: DocumentIndex, match: TextMatch, old: str, new: str, is_part: bool) -> int | None:
@@ -118,8 +118,8 @@ def _has_new_whitespace(search: DocumentIndex, first: int, last: int, old: str, 
 
 
 def _keeps_order(widths: Sequence[tuple[int, int]]) -> bool:
-    """Return whether both sides of the pairs order the lines equally. Each pair has a line's indentation in the model's
-    text and in the document."""
+    """Return whether lines that are deeper in the model's text are also deeper in the document. ``widths`` has the
+    indentation of each line in both."""
     pairs = sorted(set(widths))
     return all(shallow[0] < deep[0] and shallow[1] < deep[1] for shallow, deep in pairwise(pairs))
 

@@ -20,7 +20,7 @@ MAX_PLACES = 10_000
 MIN_LONG = 120
 """Minimum length of a long line, in characters."""
 MIN_LIKENESS = 50.0
-"""Minimum similarity, in percent, of similar lines. Two unrelated lines of code reach 30 to 45."""
+"""Minimum similarity, in percent, at which two lines count as similar. Unrelated lines of code reach 30 to 45."""
 MAX_SIMILAR = 10
 """Maximum number of similar lines that are returned, the most similar first."""
 MAX_VERBATIM = 1_000
@@ -28,6 +28,8 @@ MAX_VERBATIM = 1_000
 
 
 class DocumentIndex:
+    """Searches the lines of a document for exact and similar lines. A *key* is the normalized text of a line."""
+
     def __init__(self, document: TextDocument) -> None:
         self.document = document
         self._similar: dict[str, list[tuple[str, float, int]]] = {}
@@ -59,7 +61,7 @@ class DocumentIndex:
         return list(compress(range(len(self.keys)), self.keys))
 
     def find_lines_with_key(self, key: str) -> Sequence[int]:
-        """Return the indexes of the lines that normalize to ``key``."""
+        """Return the indexes of the lines whose normalized text is ``key``."""
         return self._places.get(key, ())
 
     @cached_property
@@ -70,8 +72,8 @@ class DocumentIndex:
         return places
 
     def find_similar(self, key: str) -> list[tuple[str, float, int]]:
-        """Return the lines most similar to ``key``, best first, each as its key, the similarity in percent, and its
-        index. Results are cached."""
+        """Return the lines most similar to ``key``, a normalized line, best first: for each its normalized text, the
+        similarity in percent, and its index. Results are cached."""
         lines = self._similar.get(key)
         if lines is None:
             lines = self._similar[key] = process.extract(
@@ -88,20 +90,21 @@ class DocumentIndex:
         return "\n" + "\n".join(filter(None, self.keys)) + "\n"
 
     def find_keys(self, keys: Sequence[str]) -> Iterator[range]:
-        """Yield the ranges of ``nonblank_lines`` at which ``keys`` occur consecutively."""
+        """Yield the ranges of ``nonblank_lines`` at which ``keys``, normalized lines, occur in a row."""
         if any(key not in self._places for key in keys):
             return
         for start in self._find_in_keys("\n" + "\n".join(keys) + "\n"):
             yield range(start, start + len(keys))
 
     def find_lines_containing(self, text: str, at_start: bool = False) -> list[int]:
-        """Return the indexes of the lines whose key contains ``text`` or, with ``at_start``, begins with it."""
+        """Return the indexes of the lines whose normalized text contains ``text`` or, with ``at_start``, begins with
+        it."""
         if at_start:
             return [self.nonblank_lines[start] for start in self._find_in_keys("\n" + text)]
         return list(dict.fromkeys(self.nonblank_lines[start - 1] for start in self._find_in_keys(text)))
 
     def _find_in_keys(self, text: str) -> Iterator[int]:
-        """Yield the number of line feeds before each occurrence of ``text`` in the joined keys."""
+        """Yield the number of line feeds before each occurrence of ``text`` in the joined normalized lines."""
         count = counted = 0
         for offset in find_occurrences(self._joined_keys, text):
             count += self._joined_keys.count("\n", counted, offset)
@@ -109,7 +112,8 @@ class DocumentIndex:
             yield count
 
     def find_lines(self, keys: Sequence[str]) -> list[tuple[int, int]]:
-        """Return the first and last line of each consecutive occurrence of ``keys``, ignoring blank lines."""
+        """Return the first and last line of each place where ``keys``, normalized lines, occur in a row. Blank lines of
+        the document are ignored."""
         if not keys or not self.nonblank_lines:
             return []
         return [
@@ -135,8 +139,8 @@ class DocumentIndex:
         return None
 
     def find_enclosing_key(self, line: int) -> str:
-        """Return the key of the nearest line above that is indented less than ``line``, such as the head of its
-        function or section. Return an empty string if there is none."""
+        """Return the normalized text of the nearest line above that is indented less than ``line``, such as the head of
+        its function or section. Return an empty string if there is none."""
         lines = self.document.lines
         depth = measure_indent(lines[line])
         for above in range(line - 1, max(-1, line - 400), -1):

@@ -37,17 +37,18 @@ MAX_ROWS = 3_000
 REACH = 250
 """Maximum number of lines that a ``...`` may elide."""
 MAX_COST = 1_500_000
-"""Maximum number of table cells for one old text: about a second. A search that needs more is abandoned, because a
-partial one could miss the best match."""
+"""Maximum number of cells in the tables of the dynamic programming for one old text: about a second. A search that
+needs more is abandoned, because a partial one could miss the best match."""
 MAX_WHOLE_CELLS = 300
-"""Maximum number of table cells of a window that is aligned without anchors."""
+"""Maximum number of cells in the table of a window that is aligned without anchors."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchCandidate:
     """A possible match. ``score`` is 1 if the document has every line.
 
-    ``compared`` maps the index of each old line that was found to its comparison with the document's line.
+    ``steps`` map all old lines, in order, to lines of the document. ``compared`` maps the index of each old line that
+    was found to its comparison with the document's line.
     """
 
     steps: tuple[LineMapping, ...]
@@ -86,7 +87,7 @@ class TooCostlyError(Exception):
 
 
 def _list_old_lines(old: Sequence[str]) -> list[OldLine]:
-    """Return the lines of ``old`` that are neither blank nor elided; short lines weigh less."""
+    """Return the lines of ``old`` that are neither blank nor omissions such as ``...``. Short lines weigh less."""
     rows: list[OldLine] = []
     is_free = False
     for index, line in enumerate(old):
@@ -122,7 +123,7 @@ def find_fuzzy_matches(search: DocumentIndex, old: Sequence[str], hint: int | No
 
 
 class _Matcher:
-    """Align one old text with as many windows of the document as `MAX_COST` allows."""
+    """Aligns one old text with as many windows of the document as `MAX_COST` allows."""
 
     def __init__(self, search: DocumentIndex, old: Sequence[str]) -> None:
         self.search, self.old = search, old
@@ -153,7 +154,7 @@ class _Matcher:
             yield range(max(0, start - slack), min(len(self.search.nonblank_lines), start + size + slack + reach))
 
     def _collect_votes(self, hint: int | None) -> dict[int, float]:
-        """Map each possible start line to the total weight of the seeds that suggest it."""
+        """Map each possible start line to the total weight of the old lines that suggest it."""
         votes: dict[int, float] = defaultdict(float)
         seeded_weight = 0.0
         unmatched: list[int] = []
@@ -209,7 +210,8 @@ class _Matcher:
         return MatchCandidate(tuple(add_gaps(self.search, self.old, steps)), score / self.total, compared, missing)
 
     def _align_best(self, window: range) -> tuple[float, list[RowMatch]] | None:
-        """Return the score and the matches of the best alignment in ``window``. Raises TooCostlyError."""
+        """Return the score and the matches of the best alignment in ``window``, or None if no line matches. Raises
+        TooCostlyError."""
         keys = [self.search.keys[self.search.nonblank_lines[at]] for at in window]
         anchors = _pair_unique_lines(self.keys, keys) if len(self.rows) * len(window) > MAX_WHOLE_CELLS else []
         score, matches = 0.0, list[RowMatch]()

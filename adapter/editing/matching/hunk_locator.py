@@ -107,7 +107,8 @@ def _find_part_of_line(search: DocumentIndex, hunk: Hunk) -> Patch | None:
 
 
 def _find_line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | None:
-    """Return the 0-based line of a hunk below its headers, or None if only its other hints can locate it."""
+    """Return the 0-based line of a hunk below its headers. Return None if the hunk must be located by its line number
+    or by the end of the file."""
     anchors = _find_last_headers(search, hunk.below)
     matches = [first for first, _ in search.find_lines(list_keys(normalize_newlines(hunk.old_text).split("\n")))]
     has_line_number = hunk.start_line is not None
@@ -131,7 +132,8 @@ def _find_line_below(search: DocumentIndex, hunk: Hunk) -> int | Rejection | Non
 
 
 def _find_nearest_below(anchors: Sequence[int], matches: Sequence[int]) -> list[int]:
-    """Return the first match below each anchor and above the next one, if there is such a match."""
+    """For each of the ascending lines ``anchors``, return the first of ``matches`` below it and above the next one, if
+    there is such a match."""
     nearest: dict[int, int] = {}
     for match in matches:
         above = bisect_right(anchors, match) - 1
@@ -141,7 +143,8 @@ def _find_nearest_below(anchors: Sequence[int], matches: Sequence[int]) -> list[
 
 
 def _find_last_headers(search: DocumentIndex, below: Sequence[str]) -> list[int]:
-    """Return the 0-based lines that match the last header of ``below``, each after a match of the previous one."""
+    """Return the 0-based lines that match the last of the nested headers ``below``. Above each of them, the other
+    headers must match in order."""
     lines: list[int] = []
     for depth, name in enumerate(below):
         found = _find_header_lines(search, name)

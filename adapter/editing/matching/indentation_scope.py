@@ -48,15 +48,16 @@ def find_enclosing(lines: Sequence[str], at: int, depth: int) -> Iterator[int]:
 
 
 def find_owners(lines: Sequence[str], at: int) -> set[str]:
-    """Return the keys of the lines that enclose line ``at``, including the opening line of a block that it closes."""
+    """Return the normalized text of the lines that enclose line ``at``, including the opening line of a block that it
+    closes."""
     depth = measure_indent(lines[at]) + bool(_CLOSING.match(lines[at]))
     first = max(0, at - MAX_SCOPE)
     return {normalize_line(lines[first + index]) for index in find_enclosing(lines[first : at + 1], at - first, depth)}
 
 
 def has_owner(owners: Iterable[str], shown: str) -> bool:
-    """Return whether one of the ``owners`` equals ``shown``, or differs only in added or omitted words. Conditions must
-    be equal."""
+    """Return whether one of the ``owners``, the normalized lines that enclose a place, equals ``shown`` or differs only
+    in added or omitted words. Conditions must be equal."""
     return any(_is_same(shown, owner) for owner in owners)
 
 

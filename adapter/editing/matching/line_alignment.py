@@ -24,8 +24,9 @@ SKIP = 0.45
 """Cost of a document line that the old text omits, as a share of the weight of a long old line."""
 SKIP_COMMENT = 0.25
 MISS = 0.3
-"""Cost of an old line that is missing in the document, as a share of the line's weight, which is also not gained."""
+"""Cost of an old line that is missing in the document, as a share of the line's weight."""
 WRAPPED = 0.96
+"""Similarity of old lines to the document's lines if both are equal except for line breaks."""
 _LONE_COMMA = re.compile(r",(?=[)\]}])")
 
 
@@ -40,7 +41,7 @@ class OldLine(NamedTuple):
 
 
 class RowMatch(NamedTuple):
-    """A match of the rows ``row:row_stop`` with the document's non-blank lines ``at:at_stop``."""
+    """A match of the old lines ``row:row_stop`` with the document's lines ``at:at_stop``. Blank lines do not count."""
 
     row: int
     row_stop: int
@@ -52,10 +53,15 @@ _PAIR, _MISS_ROW, _SKIP_LINE = -1, -2, -3
 
 
 class Gap:
-    """Align the rows and lines between two anchors of a window.
+    """Aligns the old lines with the document's lines between two anchors, which are lines that are already paired.
 
-    Skipped lines cost nothing before the first row if ``is_head`` is true, and after the last row if ``is_tail`` is
-    true.
+    Args:
+        all_rows: All non-blank old lines.
+        keys: All non-blank lines of the window, normalized.
+        rows: The part of ``all_rows`` to align.
+        columns_range: The part of ``keys`` to align.
+        is_head: Whether skipping document lines before the first old line costs nothing.
+        is_tail: Whether skipping document lines after the last old line costs nothing.
     """
 
     def __init__(
@@ -128,7 +134,8 @@ class Gap:
 
     @cached_property
     def _wraps(self) -> dict[tuple[int, int], list[tuple[int, int, float]]]:
-        """Joined or split lines, by the row and line at which they end: number of rows, number of lines, and gain."""
+        """The possible matches of joined or split lines, by the old line and the document line at which they end: the
+        number of old lines, the number of document lines, and the gain in score."""
         present = set(self.keys)
         squeezed = [_remove_spaces(key) for key in self.keys]
         rows = [self.all_rows[row] for row in self.rows]

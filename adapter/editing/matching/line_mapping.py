@@ -37,7 +37,8 @@ class LineMapping(NamedTuple):
 
 
 def add_gaps(search: DocumentIndex, old: Sequence[str], matched: Sequence[LineMapping]) -> list[LineMapping]:
-    """Complete ``matched``, which maps non-blank lines, with mappings for the lines between and around them."""
+    """Return ``matched``, the mappings of non-blank lines, with further mappings for the lines between and around
+    them."""
     keys = search.keys
     first = matched[0]
     up = 0

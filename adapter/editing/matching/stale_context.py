@@ -30,9 +30,9 @@ from adapter.editing.repairs.omission_markers import is_elision
 from adapter.editing.repairs.reindent import measure_indent
 
 MIN_BITS = 14.0
-"""Minimum bits of the lines to change and their context that occur verbatim."""
+"""Minimum information, in bits, of the lines to change and the context lines that occur verbatim."""
 MIN_VERBATIM = 0.5
-"""Minimum share of these bits in those of the old text."""
+"""Minimum share of these bits in all bits of the old text."""
 MAX_ELSEWHERE = 0.2
 """Maximum share of the old text's bits that occur in the document, but not around the location."""
 MIN_LEAD = 0.4
@@ -48,7 +48,7 @@ SKIPPED = 0.5
 MIN_SIMILARITY = 70.0
 """Minimum similarity, in percent, of a context line that does not occur verbatim."""
 UNLIKE = 50.0
-"""Similarity, in percent, up to which a line gives no bits."""
+"""Similarity, in percent, up to which a context line counts as not found."""
 MIN_SIZE = 250
 """Minimum document size, in lines, for computing line frequencies. A smaller document is assumed to have this size."""
 MARK_BITS = 2.0
@@ -190,7 +190,8 @@ class ContextScorer:
         return best
 
     def _take_block(self, lines: range, depth: int, count: int) -> list[str]:
-        """Return the keys of the next ``count`` non-blank lines, up to one indented less than ``depth``."""
+        """Return the normalized text of the next ``count`` non-blank lines. Stop at a line that is indented less than
+        ``depth``."""
         block: list[str] = []
         for line in lines:
             key = self.search.keys[line]
@@ -251,7 +252,8 @@ class _Anchors:
         return is_distinctive("".join(added)) and bool(self.search.find_lines(added))
 
     def _find_rows_to_match(self, hunk: LineChange) -> range:
-        """Return the rows that a change removes. If it only inserts, return the nearest rows around it."""
+        """Return the range of old lines that a change removes. If it only inserts, return the range from the nearest
+        non-blank line above it to the nearest one below it."""
         rows = range(hunk.start, hunk.end)
         above, below = self.context.list_context_rows(rows)
         nearest = [*above[:1], *below[:1]]
@@ -265,8 +267,8 @@ class _Anchors:
                 yield first, last
 
     def _count_shown(self, rows: range) -> int:
-        """Return how often these rows occur in the old text. If they occur less often in the document, the model may
-        mean an occurrence that has changed."""
+        """Return how often the old lines at ``rows`` occur in the old text. If they occur less often in the document,
+        the model may mean an occurrence that has changed."""
         searched, nonblank = list_nonblank_lines(self.old[rows.start : rows.stop]), list_nonblank_lines(self.old)
         return sum(nonblank[at : at + len(searched)] == searched for at in range(len(nonblank)))
 

@@ -60,7 +60,8 @@ def match_exact(search: DocumentIndex, interpretation: Interpretation) -> Iterat
 
 
 def _strip_last_end(view: str, interpretation: Interpretation) -> tuple[Interpretation, int] | None:
-    """Return both texts without their final newline, and the old text's offset in a document that lacks one."""
+    """If the old text without its final newline ends a document that has none, return both texts without it, and the
+    old text's offset."""
     old = interpretation.old.removesuffix("\n")
     start = len(view) - len(old)
     is_at_end = old != interpretation.old and view.endswith(old) and not view.endswith("\n")

@@ -34,7 +34,7 @@ _CERTAIN_REPAIRS = (
     "comment", "curly-quotes", "python-literal", "raw-control-character", "single-quotes", "trailing-comma",
     "unquoted-key",
 )  # fmt: skip
-"""Repairs that change no text of an edit."""
+"""Repairs of JSON that do not change the texts of an edit."""
 _IGNORED = {"description", "explanation", "reason", "comment", "title"}
 """Keys of explanations that models add to an edit."""
 
@@ -177,7 +177,7 @@ def _iter_items(value: Json, path: str | None) -> Iterator[tuple[str | None, Jso
 
 
 def _is_listed(value: Json) -> bool:
-    """Return whether the value under a key for several edits has edits, and is not the text of a file."""
+    """Return whether ``value``, found under a key such as ``edits``, has edits and is not the text of a file."""
     return isinstance(value, list | Mapping) or (isinstance(value, str) and value.lstrip()[:1] in ("{", "["))
 
 

@@ -39,6 +39,8 @@ def parse_hunk(
 ) -> Hunk:
     """Convert lines with diff markers to a hunk. A line without a marker is treated as a context line.
 
+    ``line`` is the hunk's ``start_line``. ``below`` and ``at_end`` are as in `Hunk`.
+
     The hunk's ``others`` are alternatives: all context lines lack their marker, each changed line has it twice, or only
     unindented added lines lack it.
     """

@@ -46,12 +46,14 @@ def has_diff_markers(lines: Sequence[str]) -> bool:
 
 
 def _strip_full_markers(lines: Sequence[str], mark: str) -> list[str]:
-    """Return one side of a diff in which every line has a marker."""
+    """Return one side of a diff in which every line has a marker. ``mark``: ``-`` for the old side, ``+`` for the
+    new."""
     return [line[1:] for line in lines if line[:1] in ("", " ", mark)]
 
 
 def _strip_partial_markers(lines: Sequence[str], mark: str, width: int = 1) -> list[str]:
-    """Return one side of a diff in which context lines have no marker."""
+    """Return one side of a diff in which context lines have no marker. ``mark``: ``-`` for the old side, ``+`` for the
+    new. ``width``: the width of a marker, in characters."""
     other = "-" if mark == "+" else "+"
     return [line[width:] if line[:1] == mark else line for line in lines if line[:1] != other]
 
@@ -122,7 +124,8 @@ _PLUS_LINE = re.compile(r"^\+.*", re.MULTILINE)
 
 
 def _find_plus_forms(lines: Sequence[str]) -> set[int]:
-    """Return the possible numbers of spaces after the ``+``: 0 for markers, 1 for list items, 2 for indentation."""
+    """Return the numbers of spaces (at most 2) that follow the ``+`` in ``lines``. Usually, 0 means a diff marker, 1 a
+    list item, and 2 a diff marker before indented text."""
     return {len(line[1:3]) - len(line[1:3].lstrip()) for line in lines}
 
 
@@ -184,7 +187,7 @@ def _is_nested(new: Sequence[str], shift: int, unit: int) -> bool:
 
 
 def _may_follow(above: str, below: str, unit: int) -> bool:
-    """Return whether the line ``below`` may have its indentation after the line ``above``."""
+    """Return whether the indentation of ``below`` is plausible for the line after ``above``."""
     step, first = measure_indent(below) - measure_indent(above), below.lstrip()[0]
     if above.endswith((":", "{", "(", "[")):
         return step == (0 if first in "})]" else unit) or (step == 0 and above[-1] == ":" and first == "-")
@@ -199,7 +202,8 @@ def _is_next_to_margin(lines: Sequence[str]) -> bool:
 
 
 def _choose_single(shifts: Sequence[int], on_grid: Sequence[int]) -> int | None:
-    """Return the only shift. Return None if there are several, or if -1 may come from a two-character marker."""
+    """Return the only one of ``shifts`` (see `_find_marker_width`). Return None if there are several, or if -1 may come
+    from a two-character marker."""
     return shifts[0] if len(shifts) == 1 and (shifts[0] >= 0 or 1 not in on_grid) else None
 
 

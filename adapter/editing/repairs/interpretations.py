@@ -17,7 +17,7 @@ from adapter.editing.repairs.unescape import undo_double_escaping
 
 @dataclass(frozen=True, slots=True)
 class Interpretation:
-    """Old and new text, both with line feeds only.
+    """One possible meaning of a patch: its old and new text after some repairs, with line feeds only.
 
     Args:
         notes: Descriptions of the repairs.

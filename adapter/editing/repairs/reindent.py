@@ -116,7 +116,7 @@ class IndentMapper:
         return {indent for above, indent in indents if indent and _is_left_open(above[len(indent) - 1 :])}
 
     def _find_units(self, base: _Pair) -> tuple[int, int]:
-        """Return how many columns in the file correspond to how many in the model's text, near ``base``."""
+        """Return two corresponding numbers of columns, in the file and in the model's text, for lines near ``base``."""
         ratio = self._find_ratio(base)
         if _measure_width(base.written) == _measure_width(base.actual) > 0:
             # A differently scaled line next to a correct one is unrelated, unless the model's own levels agree with it.
@@ -126,7 +126,8 @@ class IndentMapper:
         return ratio or (self._unit, self._find_written_unit(base, self._unit))
 
     def _find_ratio(self, base: _Pair) -> tuple[int, int] | None:
-        """Return the corresponding columns between ``base`` and the nearest line at another depth."""
+        """Return the numbers of columns, in the file and in the model's text, by which the nearest line at another
+        depth differs from ``base``, divided by their common factor. Return None if there is no such line."""
         others = [pair for pair in self._pairs if _measure_width(pair.written) != _measure_width(base.written)]
         if not others:
             return None
