@@ -33,7 +33,7 @@ LONG_TEXTS = frozenset(
         "content", "contents", "file_text", "file_content", "text", "body", "code", "source", "script", "message",
         "prompt", "patch", "patches", "diff", "input", "html", "markdown", "document", "old_text", "new_text",
         "old_string", "new_string", "old_str", "new_str", "search", "replace", "replacement", "command", "cmd",
-        "query", "sql", "url",
+        "query", "sql", "url"
     }
 )  # fmt: skip
 """Names of parameters for long text. Other parameters have a lower limit, because a small model that begins a very long

@@ -59,7 +59,7 @@ def _format_section(section: Section, items: Sequence[OutlineItem], outline: Fil
         header += f" {_format_range(items[0].start_line, max(item.end_line for item in items))}"
     yield header
     if section == "imports":
-        yield from _wrap_words(merge_imports(outline.imports, outline.separator), "  ")
+        yield from _wrap_words(merge_imports(outline.imports, outline.separator))
     elif section != "tests":
         yield from _format_items(items, "  ")
 
@@ -111,17 +111,18 @@ def _format_shared_line(line: Sequence[tuple[str, OutlineItem]], indent: str, se
     return f"{indent}{separator.join(text for text, _ in line)} {lines}"
 
 
-def _wrap_words(words: Sequence[str], indent: str) -> Iterator[str]:
-    """Join ``words`` with commas into lines of at most `WIDTH` characters. A longer word has a line of its own."""
+def _wrap_words(words: Sequence[str]) -> Iterator[str]:
+    """Join ``words`` with commas into indented lines of at most `WIDTH` characters. A longer word is on a separate
+    line."""
     line = ""
     for word in words:
-        if line and len(indent) + len(line) + 2 + len(word) > WIDTH:
-            yield f"{indent}{line},"
-            line = word
+        if line and len(line) + 2 + len(word) > WIDTH:
+            yield f"{line},"
+            line = f"  {word}"
         else:
-            line = f"{line}, {word}" if line else word
+            line = f"{line}, {word}" if line else f"  {word}"
     if line:
-        yield indent + line
+        yield line
 
 
 def _format_range(first: int, last: int) -> str:

@@ -74,7 +74,9 @@ class CallEventFactory:
             self._tools.match(call.name) and _PARTIAL.isdisjoint(call.fixes) for call in result.calls
         )
 
-    def build_held_calls(self, result: BodyResult, raw: str, *, is_marked: bool, follows_text: bool) -> list[Event]:
+    def build_buffered_events(
+        self, result: BodyResult, raw: str, *, is_marked: bool, follows_text: bool
+    ) -> list[Event]:
         """Return the events for calls that are accepted only if nothing but calls follows. `find_rejection` must have
         returned "".
 
@@ -82,7 +84,7 @@ class CallEventFactory:
         markers, although the tool does not declare its effect.
         """
         needs_markers = not is_marked and self._policy.unmarked == "reads"
-        return [self._check_held(event, needs_markers, follows_text) for event in self.build_events(result, raw)]
+        return [self._check_buffered(event, needs_markers, follows_text) for event in self.build_events(result, raw)]
 
     def make_next_id(self, label: str) -> str:
         """Return an id for the next call before its text is complete. ``label`` makes it unique."""
@@ -97,7 +99,7 @@ class CallEventFactory:
         names = [self.normalize(call.name, call.arguments)[0] for call in self._expand_calls(result) if self._tools]
         return names[0] if names and not any(map(self._tools.match, names)) else ""
 
-    def _check_held(self, event: Event, needs_markers: bool, follows_text: bool) -> Event:
+    def _check_buffered(self, event: Event, needs_markers: bool, follows_text: bool) -> Event:
         """Return ``event``, or an error for the model if the tool is unknown or required markers are missing."""
         if not isinstance(event, ToolCall):
             return event

@@ -24,18 +24,20 @@ REPAIRED_LATE = "its arguments needed a repair after the first of them were stre
 
 
 class CallProgress:
-    """Reports the progress of one call, whose body begins at the offset ``start`` of the model's text, after
-    ``marker``.
+    """Reports the progress of one call while the model writes it.
 
-    - ``is_own``: whether the call has markers, or the expected format needs none. Other calls may turn out to be text,
-      so their progress is not reported.
-    - ``streams_arguments``: whether to emit the arguments while the model writes them.
+    Args:
+        marker: The call's opening marker, or "".
+        start: The offset of the text after the marker in the model's text.
+        is_certain: Whether the call has markers, or the expected format needs none. Other calls may turn out to be
+            text, so their progress is not reported.
+        streams_arguments: Whether to emit the arguments while the model writes them.
     """
 
     has_begun = False
     """True once an event has been reported."""
     _id = ""  # the id of the emitted argument deltas
-    _held = ""  # arguments that were not emitted yet
+    _unsent = ""  # arguments that were not emitted yet
     _stream: ArgumentStream | None = None
     _name: str | None = None
     _head = ""
@@ -48,18 +50,18 @@ class CallProgress:
         marker: str,
         start: int,
         *,
-        is_own: bool,
+        is_certain: bool,
         streams_arguments: bool,
     ) -> None:
         self._source, self._call_events, self._marker, self._start = source, call_events, marker, start
-        self._is_own, self._streams_arguments = is_own, streams_arguments
+        self._is_certain, self._streams_arguments = is_certain, streams_arguments
 
     def report_from(self, piece: str) -> list[Event]:
         """Return the events for ``piece``, the newest text, and for any earlier text of the call that was not
         reported."""
         if self.has_begun:
             return self.report(piece)
-        if self._source.may_be_text or not self._is_own:
+        if self._source.may_be_text or not self._is_certain:
             return []
         self.has_begun = True
         self._name_pattern = _build_name_pattern(tuple(self._source.tools))
@@ -79,11 +81,11 @@ class CallProgress:
         progress = ToolCallProgress(text, self._name, self._size)
         if self._stream is None:
             return [progress]
-        self._held += self._stream.feed(text)
-        is_short = not self._id and len(self._held) < FIRST_PIECE
-        if not self._held or is_short or self._stream.name is None:
+        self._unsent += self._stream.feed(text)
+        is_short = not self._id and len(self._unsent) < FIRST_PIECE
+        if not self._unsent or is_short or self._stream.name is None:
             return [progress]
-        fragment, self._held = self._held, ""
+        fragment, self._unsent = self._unsent, ""
         # The id does not depend on the call's text: an intact call inside a damaged one has the same text.
         self._id = self._id or self._call_events.make_next_id(f"{self._start} {self._stream.name}")
         return [progress, ToolCallDelta(self._id, self._stream.name, fragment)]

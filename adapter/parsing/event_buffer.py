@@ -16,7 +16,7 @@ from adapter.core.events import (
     TextDelta,
 )
 from adapter.parsing.markdown_context import MarkdownContext
-from adapter.parsing.parse_state import CALL, CONTENT, NOTHING, REASONING, HeldCalls, ParseState
+from adapter.parsing.parse_state import CALL, CONTENT, NOTHING, REASONING, BufferedCalls, ParseState
 from adapter.parsing.stream_buffer import SPACE
 from adapter.parsing.wrapper_tags import find_tag_names
 
@@ -64,19 +64,19 @@ class EventBuffer:
         state = self.state
         if not text:
             return
-        if state.last is CONTENT and not state.held:
+        if state.last is CONTENT and not state.buffered_calls:
             self.events += self.consume_plain(text, TextDelta)
             return
         rest = text.lstrip(SPACE)
         body = rest.rstrip(SPACE)
         state.space.append(text[: len(text) - len(rest)])
         if body and self._precede_comment(body):
-            self.commit_held()
+            self.accept_buffered()
             state.has_leading_calls = True
         state.line.add(text)
         state.track_markup(text)
         if body:
-            self.roll_back_held()
+            self.reject_buffered()
             self.flush_whitespace(as_text=state.last is not REASONING, tags_as_text=True)
             self.events.append(TextDelta(body, body))
             state.last = CONTENT
@@ -100,13 +100,15 @@ class EventBuffer:
     def close_tag(self, raw: str) -> None:
         """Add ``raw``, the closing tag of a wrapper around calls. Those calls may still be buffered."""
         self.state.open_tags.remove(raw[2:-1].lower())
-        if not self.state.held:
+        if not self.state.buffered_calls:
             self.add_markup(raw)
             return
-        held = self.state.held.pop()
+        buffered = self.state.buffered_calls.pop()
         raw = "".join((*self.state.space, raw))
         self.state.space.clear()
-        self.state.held.append(held._replace(events=[*held.events, MarkupDelta(raw)], raw=held.raw + raw))
+        self.state.buffered_calls.append(
+            buffered._replace(events=[*buffered.events, MarkupDelta(raw)], raw=buffered.raw + raw)
+        )
 
     # --------------------------------------------------------------- reasoning
 
@@ -144,7 +146,7 @@ class EventBuffer:
     def close_unopened_reasoning(self, marker: str) -> None:
         """Turn the text so far into reasoning: ``marker`` closes it, and the prompt contained the opening marker."""
         state = self.state
-        self.roll_back_held()
+        self.reject_buffered()
         self.flush_whitespace(as_text=False)
         is_first = state.last is CONTENT and not (state.has_reasoning or state.has_calls)
         self.events.append(ContentReclassified(marker) if is_first else MarkupDelta(marker))
@@ -169,12 +171,15 @@ class EventBuffer:
         """Record why the text from ``start`` to ``end`` is not a call. ``reason`` is a key of `REJECTION_REASONS`."""
         self.events.append(RejectedCall(start, end, reason))
 
-    def hold(self, events: list[Event], raw: str, start: int, *, leads: bool = False, is_own: bool = False) -> None:
-        """Buffer calls that are accepted only if nothing but calls, or a comment (see `HeldCalls`), follows."""
+    def buffer_calls(
+        self, events: list[Event], raw: str, start: int, *, begins_answer: bool = False, matches_format: bool = False
+    ) -> None:
+        """Buffer calls that are accepted only if the answer ends, or only calls or a comment follow. For the
+        parameters, see `BufferedCalls`."""
         space = "".join(self.state.space)
         self.state.space.clear()
         events = [MarkupDelta(space), *events] if space else events
-        self.state.held.append(HeldCalls(events, space, raw, start, leads, is_own))
+        self.state.buffered_calls.append(BufferedCalls(events, space, raw, start, begins_answer, matches_format))
         self.state.line = MarkdownContext()
 
     def _precede_comment(self, following: str) -> bool:
@@ -183,25 +188,26 @@ class EventBuffer:
         Text that continues a sentence is not a comment. Text on the next line is one only after calls in the expected
         format.
         """
-        held, space = self.state.held, "".join(self.state.space)
+        buffered, space = self.state.buffered_calls, "".join(self.state.space)
+        if not buffered or not all(each.begins_answer for each in buffered):
+            return False
         if "\n" in space:
-            return bool(held) and not following[0].islower() and all(each.leads and each.is_own for each in held)
-        is_new = following[0].isupper() or (not space and following[0] in "[<(")
-        return is_new and bool(held) and all(each.leads for each in held)
+            return not following[0].islower() and all(each.matches_format for each in buffered)
+        return following[0].isupper() or (not space and following[0] in "[<(")
 
-    def commit_held(self) -> None:
+    def accept_buffered(self) -> None:
         """Accept the buffered calls: only calls follow, or the calls begin the answer."""
-        if self.state.held:
-            for held in self.state.held:
-                self.events += held.events
-            self.state.held.clear()
+        if self.state.buffered_calls:
+            for buffered in self.state.buffered_calls:
+                self.events += buffered.events
+            self.state.buffered_calls.clear()
             self.state.enter_after_call()
 
-    def roll_back_held(self) -> None:
+    def reject_buffered(self) -> None:
         """Convert the buffered calls to text, because content follows them."""
-        for held in self.state.held:
-            text = held.space + held.raw
-            self.reject("text-follows", held.start, held.start + len(held.raw))
+        for buffered in self.state.buffered_calls:
+            text = buffered.space + buffered.raw
+            self.reject("text-follows", buffered.start, buffered.start + len(buffered.raw))
             self.events.append(TextDelta(text, text))
             self.state.last = CONTENT
-        self.state.held.clear()
+        self.state.buffered_calls.clear()

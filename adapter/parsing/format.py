@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from adapter.core.events import JsonObject
 from adapter.parsing.call_encoders import encode_content_alone
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
-from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
+from adapter.parsing.stream_buffer import HEAD_LIMIT, SPACE, Reader, StreamBuffer
 from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.tool_set import ToolSet
 
@@ -55,7 +55,7 @@ class BodySource(StreamBuffer):
 
     __slots__ = (
         "after_call", "at_line_start", "body_variants", "close_at_first_marker", "expected_format", "json_call",
-        "may_be_text", "openers", "reread_characters", "tool_call_body", "tools",
+        "may_be_text", "openers", "reread_characters", "tool_call_body", "tools"
     )  # fmt: skip
 
     def __init__(
@@ -95,11 +95,11 @@ class BodySource(StreamBuffer):
         self.may_be_text = may_be_text
         return None if match is None or (match[1] and self.tools.match(match[1]) is None) else match
 
-    def read_cut_head(self, consumed: list[str], limit: int) -> BodyResult:
-        """Return an error if the text ends within a call's first word. Otherwise, return `TEXT`: the marker is only
-        mentioned."""
-        rest = self.text[self.position : self.position + limit + 1]
-        if not self.final or len(rest) > limit or len(rest.split()) > 1:
+    def read_cut_head(self, consumed: list[str]) -> BodyResult:
+        """Return an error if the text ends within the first word after a call's opening marker. Otherwise, return
+        `TEXT`: the marker is only mentioned."""
+        rest = self.text[self.position : self.position + HEAD_LIMIT + 1]
+        if not self.final or len(rest) > HEAD_LIMIT or len(rest.split()) > 1:
             return TEXT
         consumed.append(self.consume_rest())
         return CUT

@@ -111,10 +111,10 @@ VALUE_TAIL = 200
 _BEGINS_VALUE = re.compile(r"(?:[\w\"'][ \t]*[:=][ \t]*[\"']?|<!\[CDATA\[[^\]]*)\Z")
 
 
-def find_break(text: str, ends: MarkerSet, start: int = 0) -> MarkerSpan | None:
-    """Return the marker of ``ends`` at which a value with unbalanced quotes probably ends, or None. Such a marker
+def find_break(text: str, ends: MarkerSet) -> MarkerSpan | None:
+    """Return the marker of ``ends`` at which a JSON value with unbalanced quotes probably ends, or None. Such a marker
     follows a closing bracket or line break, or precedes a line break, another marker or the end of the text."""
-    marker = ends.search(text, start)
+    marker = ends.search(text, 0)
     while marker is not None:
         begin, end = marker
         following = ends.search(text, end)

@@ -6,6 +6,7 @@ Text is buffered until a caller needs the context, usually at a marker. Text wit
 from __future__ import annotations
 
 import re
+from copy import copy
 from functools import lru_cache
 
 from adapter.parsing.stream_buffer import SPACE
@@ -50,19 +51,9 @@ class MarkdownContext:
     """
 
     __slots__ = (
-        "_begins_line",
-        "_fence",
-        "_has_fences",
-        "_head",
-        "_is_blank",
-        "_is_quote",
-        "_open_ticks",
-        "_pieces",
-        "_quotes_paragraph",
-        "_spans_lines",
-        "_tail",
-        "_tick_run",
-    )
+        "_begins_line", "_fence", "_has_fences", "_head", "_is_blank", "_is_quote", "_open_ticks", "_pieces",
+        "_quotes_paragraph", "_spans_lines", "_tail", "_tick_run",
+    )  # fmt: skip
 
     def __init__(self, *, has_fences: bool = True, begins_line: bool = True) -> None:
         self._has_fences, self._begins_line = has_fences, begins_line
@@ -118,13 +109,12 @@ class MarkdownContext:
         begins_quotation = self._tail[-1:] in QUOTATION_MARKS and _OPEN_QUOTATION.search(self._tail)
         return "quotation" if self._is_quote or begins_quotation else ""
 
-    def find_quote_reason_after(self, text: str) -> str:
-        """Return the `quote_reason` that would follow ``text``."""
-        from copy import copy
-
-        ahead = copy(self)
-        ahead._pieces = [*self._pieces, text]
-        return ahead.quote_reason
+    @property
+    def next_line_quote_reason(self) -> str:
+        """The `quote_reason` at the start of the next line, if the current line ended here."""
+        next_line = copy(self)
+        next_line._pieces = [*self._pieces, "\n"]
+        return next_line.quote_reason
 
     def advance_past_tick(self) -> None:
         """Treat text as code up to the end of the current inline code, even on later lines of the paragraph. This is

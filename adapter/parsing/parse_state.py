@@ -37,20 +37,21 @@ class LastKind(Enum):
 NOTHING, CONTENT, REASONING, CALL = LastKind.NOTHING, LastKind.CONTENT, LastKind.REASONING, LastKind.CALL
 
 
-class HeldCalls(NamedTuple):
-    """Buffered calls as events, and the text that replaces them if they are rejected. ``start`` is the offset of
-    ``raw``.
-
-    ``leads``: whether they begin the answer, so that a comment may follow on the same line. ``is_own``: whether they
-    are in the expected format, so that a comment may also follow on the next line.
-    """
+class BufferedCalls(NamedTuple):
+    """Calls that are buffered until the text after them shows whether they are accepted."""
 
     events: list[Event]
+    """The events to emit if the calls are accepted."""
     space: str
+    """The whitespace before the calls."""
     raw: str
+    """The text of the calls. If they are rejected, ``space + raw`` is content."""
     start: int
-    leads: bool
-    is_own: bool
+    """The offset of ``raw`` in the model's text."""
+    begins_answer: bool
+    """True if the calls begin the answer. They are then accepted even if a comment follows on the same line."""
+    matches_format: bool
+    """True if the calls are in the expected format. A comment may then also follow on the next line."""
 
 
 MARKUP_LIMIT = 2000
@@ -75,7 +76,7 @@ class ParseState:
     """True if an opening marker after the last call was only quoted, so that its closing marker is also content."""
     recent_markup: list[str] = field(default_factory=list)
     """The content since the last call, in pieces, from the first ``<`` on."""
-    held: list[HeldCalls] = field(default_factory=list)
+    buffered_calls: list[BufferedCalls] = field(default_factory=list)
     """Calls that are accepted if only calls follow, or if they begin the answer."""
     has_leading_calls: bool = False
     """True if the answer began with calls without markers and text followed."""

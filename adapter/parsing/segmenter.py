@@ -161,9 +161,9 @@ class Segmenter:
             yield from self._read_head()
         while True:
             plain, marker = source.scan(self._wrapped.text_markers)
-            after_call = state.last is CALL or bool(state.held)
+            after_call = state.last is CALL or bool(state.buffered_calls)
             if source.final and not marker and after_call and self._tables.is_cut_closer(plain):
-                output.commit_held()
+                output.accept_buffered()
                 output.add_markup(plain)
             else:
                 output.add_text(plain)
@@ -172,9 +172,9 @@ class Segmenter:
             elif source.final:
                 break
             else:
-                is_plain = state.last is CONTENT and not (state.held or state.open_tags)
+                is_plain = state.last is CONTENT and not (state.buffered_calls or state.open_tags)
                 yield from self._wait(IN_CONTENT if is_plain else UNDECIDED)
-        output.commit_held()
+        output.accept_buffered()
         output.flush_whitespace(as_text=state.last in (NOTHING, CONTENT))
 
     def _read_head(self) -> Reader[None]:
@@ -212,7 +212,7 @@ class Segmenter:
     def _find_quote_reason(self, kind: str) -> str:
         """Return why the current marker is only quoted, as a key of `REJECTION_REASONS`, or "" if it counts."""
         line, is_opener = self._state.line, kind in self._tables.openers
-        reason = line.find_quote_reason_after("\n") if kind[0] == "\n" else line.quote_reason
+        reason = line.next_line_quote_reason if kind[0] == "\n" else line.quote_reason
         if is_opener and not reason and self._state.is_in_element and names_tool(kind, self._source.tools):
             return "unknown-form"  # data of an unknown tool
         return "" if reason == "quotation" and not is_opener else reason
@@ -223,12 +223,12 @@ class Segmenter:
         if kind in tables.reasoning and (
             state.line.is_blank or state.has_calls or (yield from self._source.begins_block())
         ):
-            output.commit_held()
+            output.accept_buffered()
             output.add_markup(marker)
             yield from self._read_reasoning()
             yield from self._read_first()
         elif kind == state.answer_close:
-            output.commit_held()
+            output.accept_buffered()
             output.add_markup(marker)
             state.answer_close, state.last = "", REASONING
         elif kind in tables.reasoning.values():
@@ -243,16 +243,18 @@ class Segmenter:
             )
             or (kind in tables.fallback_closers and state.last is CALL)
         ):
-            output.commit_held()
+            output.accept_buffered()
             output.add_markup(marker)
             if state.line.is_blank:
                 yield from self._read_markerless()
         elif kind in tables.answer_tags and self._begins_answer(kind):
-            output.commit_held()
+            output.accept_buffered()
             output.add_markup(marker)
             state.answer_close = tables.answer_tags[kind]
-        elif kind in tables.other_role_markers or (kind in tables.result_markers and (state.has_calls or state.held)):
-            output.commit_held()
+        elif kind in tables.other_role_markers or (
+            kind in tables.result_markers and (state.has_calls or state.buffered_calls)
+        ):
+            output.accept_buffered()
             output.add_markup(marker)
             yield from discard_rest(tables.opening_markers, self._source, output)
         elif kind in INVENTED_RESULT and state.line.is_blank:
@@ -321,10 +323,10 @@ class Segmenter:
         Return the marker that closes the reasoning, or "" at the end of the text. Return None if no marker opened or
         closes the reasoning: then all text is content, and the call remains to be parsed.
         """
-        held = [opener]
+        draft = [opener]
         allow_text = self._state.line.is_blank and self._is_opened
-        closing = yield from self._source.read_until(self._tables.reasoning_ends, held)
-        text = "".join(held)
+        closing = yield from self._source.read_until(self._tables.reasoning_ends, draft)
+        text = "".join(draft)
         if not closing and not self._is_opened and self._accepts_drafts and not self._source.was_cut:
             self._source.push_back(text)
             return None
@@ -399,7 +401,7 @@ class Segmenter:
                 self._output.reject(reason, *self._source.find_last_span(len(raw)))
             self._output.add_text(raw)
             return
-        self._output.commit_held()
+        self._output.accept_buffered()
         if result.section is not None:
             self._output.add_markup(raw)
             yield from read_opaque_section(result.section, self._source, self._output)
@@ -465,14 +467,16 @@ class Segmenter:
         source, state = self._source, self._state
         after_call = follows_call or state.last is CALL
         source.begin_body(at_line_start=begins_line or state.line.is_blank, after_call=after_call)
-        marker, start, is_own = "".join(consumed), source.offset, is_marked or self._calls_bare
-        streams = self._streams_arguments and is_marked and not state.held  # buffered calls come first
+        marker, start, is_certain = "".join(consumed), source.offset, is_marked or self._calls_bare
+        streams = self._streams_arguments and is_marked and not state.buffered_calls  # buffered calls come first
         space = "".join(state.space)
         streams = streams and "<" not in space  # and so do wrapper tags
         streams = streams and (
             state.line.is_blank or not space or state.line.ends_sentence
         )  # otherwise, prose may only mention the call
-        progress = CallProgress(source, self._call_events, marker, start, is_own=is_own, streams_arguments=streams)
+        progress = CallProgress(
+            source, self._call_events, marker, start, is_certain=is_certain, streams_arguments=streams
+        )
         state.enter_call(progress)
         result = yield from read(source, consumed)
         state.leave_call()

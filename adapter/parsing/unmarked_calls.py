@@ -87,21 +87,21 @@ class UnmarkedCallReader:
         raw = "".join(consumed)
         if not raw and (yield from self.read_worded()):
             return False
-        if not result.calls and (self._state.held or result.error is not None):
+        if not result.calls and (self._state.buffered_calls or result.error is not None):
             self._source.push_back(raw)
-            if (yield from self._hold_damaged_call("{[", result.error or NOT_CLOSED)):
+            if (yield from self._buffer_damaged_call("{[", result.error or NOT_CLOSED)):
                 return True
             self._source.consume_again([], [raw])
         if result.error is None or result.calls:
-            self._hold(result, raw, is_marked="no-markers" not in result.fixes)
-            if self._state.held and (yield from self._hold_damaged_call(_OUTSIDE_BRACKETS, NOT_CLOSED)):
+            self._buffer_calls(result, raw, is_marked="no-markers" not in result.fixes)
+            if self._state.buffered_calls and (yield from self._buffer_damaged_call(_OUTSIDE_BRACKETS, NOT_CLOSED)):
                 return True
         else:
-            self._output.commit_held()
+            self._output.accept_buffered()
             self._output.add_calls(self._call_events.build_events(result, raw))
-        if self._state.held and self._state.open_tags:
+        if self._state.buffered_calls and self._state.open_tags:
             yield from self._close_tags()
-        return bool(result.calls and (self._state.held or result.error is not None))
+        return bool(result.calls and (self._state.buffered_calls or result.error is not None))
 
     def read_worded(self) -> Reader[bool]:
         """Parse a call in no known format at the start of a line. It counts if only calls follow. Return whether there
@@ -120,9 +120,9 @@ class UnmarkedCallReader:
             self._source.push_back(raw)
             return False
         if result.calls:
-            self._hold(result, raw, is_marked=is_announced and has_label(raw))
+            self._buffer_calls(result, raw, is_marked=is_announced and has_label(raw))
         elif result.error is not None:
-            self._output.hold(self._call_events.build_events(result, raw), raw, self._source.offset - len(raw))
+            self._output.buffer_calls(self._call_events.build_events(result, raw), raw, self._source.offset - len(raw))
         return bool(raw)
 
     def _is_plain_call(self, result: BodyResult, raw: str) -> bool:
@@ -141,7 +141,7 @@ class UnmarkedCallReader:
         self._source.position += len(raw)
         return False
 
-    def _hold_damaged_call(self, starts: str, error: str) -> Reader[bool]:
+    def _buffer_damaged_call(self, starts: str, error: str) -> Reader[bool]:
         """Buffer a damaged call and its ``error``, and return whether there is one. A damaged call begins with a
         character of ``starts``, names a tool, and extends to the start of the next call."""
         ahead: list[str] = []
@@ -159,7 +159,7 @@ class UnmarkedCallReader:
         self._state.space += ahead
         self._source.consume_again([], [*ahead, text])
         events: list[Event] = [InvalidToolCall(text, error, name)]
-        self._output.hold(events, text, self._source.offset - len(text))
+        self._output.buffer_calls(events, text, self._source.offset - len(text))
         return True
 
     def read_fence(self) -> Reader[None]:
@@ -177,7 +177,7 @@ class UnmarkedCallReader:
                 is_closed = yield from self._closes_fence(consumed)
         raw = "".join(consumed)
         if is_closed and result.calls:
-            self._hold(result.with_repairs("code-fence"), raw, is_marked=False)
+            self._buffer_calls(result.with_repairs("code-fence"), raw, is_marked=False)
             return
         if marker or result.calls:
             self._output.reject("code-fence", *self._source.find_last_span(len(raw)))
@@ -201,7 +201,7 @@ class UnmarkedCallReader:
                 self._source.push_back(marker[len(taken) :])
             self._source.consume_again([], [taken[len(marker) :]])
             return False
-        self._hold(result, raw, is_marked=False)
+        self._buffer_calls(result, raw, is_marked=False)
         return True
 
     def _skip_marker(self, marker: str, taken: str) -> None:
@@ -258,7 +258,7 @@ class UnmarkedCallReader:
         closing = yield from self._source.consume_marker(_closing_fence, consumed)
         return bool(closing) or (self._source.is_empty and not self._source.was_cut)
 
-    def _hold(self, result: BodyResult, raw: str, *, is_marked: bool) -> None:
+    def _buffer_calls(self, result: BodyResult, raw: str, *, is_marked: bool) -> None:
         """Buffer calls that are accepted if only calls follow, or if they begin the answer. Rejected calls remain
         text."""
         is_first = self._state.last is NOTHING
@@ -271,9 +271,11 @@ class UnmarkedCallReader:
             self._output.add_text(raw)
             return
         follows_text = self._state.last is CONTENT
-        events = self._call_events.build_held_calls(result, raw, is_marked=is_marked, follows_text=follows_text)
+        events = self._call_events.build_buffered_events(result, raw, is_marked=is_marked, follows_text=follows_text)
         is_leading = raw[0] in "{[" and (self._state.last is not CONTENT or self._state.has_leading_calls)
-        leads = is_leading and self._call_events.are_undamaged(result)
-        self._output.hold(events, raw, self._source.offset - len(raw), leads=leads, is_own=is_marked)
+        begins_answer = is_leading and self._call_events.are_undamaged(result)
+        self._output.buffer_calls(
+            events, raw, self._source.offset - len(raw), begins_answer=begins_answer, matches_format=is_marked
+        )
         if self._policy.allow_midtext:
-            self._output.commit_held()
+            self._output.accept_buffered()

@@ -74,7 +74,7 @@ _BARE_DIGITS = re.compile(
 None of them can be evaluated as an expression."""
 _NOT_TEXT = frozenset({
     "any", "array", "bool", "boolean", "dict", "double", "float", "inf", "infinity", "int", "integer", "list", "nan",
-    "number", "object", "str", "string", "text", "value",
+    "number", "object", "str", "string", "text", "value"
 })  # fmt: skip
 """Words that represent a value in a schema or example."""
 _AFTER_SCALAR = re.compile(rf"{_GAP}(?:$|[,}}\]]|[\"'“”]|[A-Za-z_$][\w$.-]*[ \t\r\n]*:|\\[nrt])", re.DOTALL)

@@ -2,5 +2,5 @@
 
 __all__ = [
     "diffs", "display_escaping", "lines", "plurals", "redaction", "safe_regex", "string_builder", "text_cache",
-    "truncate", "word_stems",
+    "truncate", "word_stems"
 ]  # fmt: skip

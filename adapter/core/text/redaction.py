@@ -78,7 +78,7 @@ _KEYWORDS = (
     "credential", "sig=", "auth=", "signature=", "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
     "glpat-", "hf_", "xox", "akia", "asia", "aiza", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "npm_",
     "pypi-", "gsk_", "eyj", "-----begin ", "pwd", "private", "accountkey", "accesskey", "xapp-", "sg.", "shpat_",
-    "shpca_", "shppa_", "shpss_", "_v1_", "dckr_pat_", "ya29.",
+    "shpca_", "shppa_", "shpss_", "_v1_", "dckr_pat_", "ya29."
 )  # fmt: skip
 """Lower-case substrings of which every match of ``_SHAPES`` contains at least one. Searching for them is a hundred
 times as fast as searching with the pattern."""

@@ -78,7 +78,7 @@ def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     if _call_end.match(marker, 0) is not None:
         return (yield from _read_name_alone(source, consumed))
     if not marker or not _separator.match(marker, 0):
-        return TEXT if marker else source.read_cut_head(consumed, HEAD_LIMIT)
+        return TEXT if marker else source.read_cut_head(consumed)
     head, _ = yield from source.consume_through(_separator, consumed)
     name = head.strip()
     is_typed = name.lower() == "function"
@@ -88,7 +88,7 @@ def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
             return (yield from _read_step_invoke(source, consumed))
         marker = yield from source.peek_marker(_after_name, HEAD_LIMIT)
         if not marker:
-            return source.read_cut_head(consumed, HEAD_LIMIT)
+            return source.read_cut_head(consumed)
         start = len(consumed)
         yield from source.skip_to(_after_name, consumed)
         name = "".join(consumed[start:]).strip()

@@ -39,16 +39,9 @@ _WORD = re.compile(r" ?[a-z_]+")
 _name_opens, _name_closes, _parameter = map(get_marker_set, ("<name>", "/name>", "<parameter name="))
 _BARS = ("｜", "｜｜", "|", "||", "‖", " | ", " ｜ ")
 _SECTIONS = (
-    "function_calls",
-    "tool_calls",
-    " calls",
-    "functioncalls",
-    "toolcalls",
-    "calls",
-    " function_calls",
-    " tool_calls",
+    "function_calls", "tool_calls", " calls", "functioncalls", "toolcalls", "calls", " function_calls", " tool_calls",
     "tool_use",
-)
+)  # fmt: skip
 _OFFICIAL = ("function_calls>", "tool_calls>", " calls>", "invoke", " invoke")
 
 

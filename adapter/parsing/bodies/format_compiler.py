@@ -97,7 +97,7 @@ def compile_format(spec: FormatSpec) -> Format:
 
 def _compile_json(spec: FormatSpec) -> CompiledFormat:
     encoded = spec.encode_calls([(_NAME, {_KEY: "value"})])
-    start, end, value = _find_json_around(encoded, _NAME)
+    start, end, value = _find_json_around_name(encoded)
     key = spec.arguments_key or "arguments"
     reshape = None if spec.arguments_key else expand_named_object
     is_list = isinstance(value, list)
@@ -137,11 +137,11 @@ _SHARED_JSON = {
 }
 
 
-def _find_json_around(text: str, word: str) -> tuple[int, int, Json]:
-    """Return the start, end and value of the outermost JSON object or list that contains ``word``. Raises
-    UnsupportedLayoutError if there is none."""
+def _find_json_around_name(text: str) -> tuple[int, int, Json]:
+    """Return the start, end and value of the outermost JSON object or list around the tool's name in ``text``, an
+    encoded call. Raises UnsupportedLayoutError if there is none."""
     decoder = json.JSONDecoder()
-    name_start = text.index(word)
+    name_start = text.index(_NAME)
     for match in islice(re.finditer(r"[{\[]", text[:name_start]), MAX_BRACKETS):
         try:
             value, end = decoder.raw_decode(text, match.start())

@@ -71,7 +71,7 @@ class DescribedCall:
         yield from source.skip_space(consumed)
         match = yield from source.peek_match(self._head, HEAD_LIMIT, lambda _: True)
         if match is None:
-            return source.read_cut_head(consumed, HEAD_LIMIT) if source.at_line_start or source.was_cut else TEXT
+            return source.read_cut_head(consumed) if source.at_line_start or source.was_cut else TEXT
         name = match["name"]
         consumed.append(name)
         source.position += len(name)

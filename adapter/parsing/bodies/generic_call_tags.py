@@ -35,18 +35,9 @@ from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 
 TAGS = (
-    "tools",
-    "tool_use",
-    "use_tool",
-    "ant_tool_use",
-    "function_invocation",
-    "tool",
-    "tool_name",
-    "tool-call",
-    "function-call",
-    "call",
-    "action",
-)
+    "tools", "tool_use", "use_tool", "ant_tool_use", "function_invocation", "tool", "tool_name", "tool-call",
+    "function-call", "call", "action",
+)  # fmt: skip
 
 _strays = MarkerSet("</parameter>", "</function>", "</invoke>")
 

@@ -69,7 +69,7 @@ class NameThenJsonReader:
             if self._ends_before_arguments(source):
                 consumed.append(source.consume_rest())
                 return CUT if source.was_cut else BodyResult(error=self._no_arguments)
-            return source.read_cut_head(consumed, HEAD_LIMIT)
+            return source.read_cut_head(consumed)
         marker = yield from source.read_until(self._first, head)
         name = self._parse_name("".join(head))
         if not name:

@@ -39,21 +39,12 @@ LINE_LIMIT = 4000
 """Maximum length of arguments without brackets, in characters."""
 
 ANNOUNCING_WORDS = (
-    "tool",
-    "function",
-    "func",
-    "action",
-    "call",
-    "calling",
-    "invoke",
-    "invoking",
-    "invocation",
-    "using",
-)
+    "tool", "function", "func", "action", "call", "calling", "invoke", "invoking", "invocation", "using",
+)  # fmt: skip
 _OTHER = (
     "running", "executing", "execute", "request", "name", "recipient", "assistant", "commentary", "to", "with", "the",
     "and", "input", "arguments", "argument", "args", "parameters", "params", "json", "code", "print", "begin", "start",
-    "end", "block", "default_api", "id", "use",
+    "end", "block", "default_api", "id", "use"
 )  # fmt: skip
 ANY_WORD = "|".join(rf"{word}s?" for word in (*ANNOUNCING_WORDS, *_OTHER))
 """Pattern for a word that may precede a call's arguments."""

@@ -17,22 +17,9 @@ from adapter.core.errors import UsageError
 from adapter.parsing.format import Format
 
 __all__ = [
-    "DEFAULT_FORMAT",
-    "DERIVED",
-    "FORMATS",
-    "FROM_TEMPLATE",
-    "MAX_DERIVED",
-    "NEAREST",
-    "ORDER",
-    "FormatRegistry",
-    "get_format",
-    "guess_format",
-    "hermes",
-    "is_format_file",
-    "register_format",
-    "resolve_format",
-    "tool_elements",
-]
+    "DEFAULT_FORMAT", "DERIVED", "FORMATS", "FROM_TEMPLATE", "MAX_DERIVED", "NEAREST", "ORDER", "FormatRegistry",
+    "get_format", "guess_format", "hermes", "is_format_file", "register_format", "resolve_format", "tool_elements",
+]  # fmt: skip
 
 ORDER = (
     "hermes", "ernie45", "qwen3_coder", "mimo", "llama3_json", "glm45", "glm47", "poolside_v1", "spark25",
@@ -43,7 +30,7 @@ ORDER = (
     "longcat", "longcat2", "hunyuan_a13b", "hy_v3", "hy_v4", "apriel", "nemotron", "tool_elements", "cohere", "lfm2",
     "minicpm", "minicpm5", "solar_open2", "ling3", "react", "qwen_agent", "xlam", "apertus", "k2_horizon",
     "gigachat3", "gigachat31", "gigachat35", "inkling", "functionary_v2", "functionary_v31", "functionary", "plamo3",
-    "openpangu", "cwm", "step_audio2", "mirothinker", "telechat4",
+    "openpangu", "cwm", "step_audio2", "mirothinker", "telechat4"
 )  # fmt: skip
 """The priority of the formats. If several formats can parse a text or match a model's name, the first is used. If the
 fingerprints of several formats occur in a template, the last is used. Formats not listed here come last."""

@@ -42,10 +42,6 @@ FORMAT = Format(
         "<think>",
         "</think>",
     ),
-    model_patterns=(
-        r"cogito.*(?:671b|2\.1)",
-        r"deepseek.*r1",
-        r"deepseek-?_?(?:chat-?)?v3(?![.p_-]?[1-9](?!\d))",
-    ),
+    model_patterns=(r"cogito.*(?:671b|2\.1)", r"deepseek.*r1", r"deepseek-?_?(?:chat-?)?v3(?![.p_-]?[1-9](?!\d))"),
     template_fingerprints=("+ '\\n' + '```json'", "<｜tool▁call▁begin｜>' + tool['type'] + '<｜tool▁sep｜>"),
 )

@@ -51,7 +51,7 @@ def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
     """Parse a call after ``<|tool_call_begin|>``."""
     marker = yield from source.peek_marker(_after_id, HEAD_LIMIT)
     if not marker:
-        return source.read_cut_head(consumed, HEAD_LIMIT)
+        return source.read_cut_head(consumed)
     ahead: list[str] = []
     yield from source.read_until(_after_id, ahead)
     id_text = "".join(ahead).strip()

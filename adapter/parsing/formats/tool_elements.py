@@ -27,13 +27,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.encode import dump_json
 from adapter.core.yaml_subset import decode_yaml
 from adapter.parsing.bodies.generic_call_tags import begins_with_json, build_attribute_reader
-from adapter.parsing.bodies.tagged_arguments import (
-    ATTRIBUTES,
-    BodyError,
-    PendingCall,
-    encode_unescaped,
-    reads_as_null,
-)
+from adapter.parsing.bodies.tagged_arguments import ATTRIBUTES, BodyError, PendingCall, encode_unescaped, reads_as_null
 from adapter.parsing.bodies.tagged_value_end import RawValue, strip_line_break
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.call_events import is_placeholder
