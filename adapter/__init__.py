@@ -115,7 +115,7 @@ ALIASES = {
     "Rule": "PermissionRule",
     "guess": "guess_format",
 }
-"""Former names, which still work, and the names that new code should use instead."""
+"""Maps former public names, which still work, to the names that new code should use."""
 
 
 def __getattr__(name: str) -> object:

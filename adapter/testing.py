@@ -1,4 +1,4 @@
-"""`adapter.integrations.pytest` under the name that tests import: ``from adapter.testing import assert_calls``."""
+"""A shorter import path for the pytest helpers in `adapter.integrations.pytest`."""
 
 from adapter.integrations import pytest as _pytest
 from adapter.integrations.pytest import assert_calls as assert_calls

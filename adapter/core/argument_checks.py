@@ -11,7 +11,7 @@ from adapter.core.errors import UsageError
 
 @runtime_checkable
 class PathLike(Protocol):
-    """`os.PathLike` without importing `os`."""
+    """Any object with a path, like `os.PathLike`, but without the import of `os`."""
 
     def __fspath__(self) -> str | bytes: ...
 
@@ -37,8 +37,8 @@ MAX_SHOWN = 60
 def check_types(function: str, /, **arguments: tuple[object, *tuple[Any, ...]]) -> None:
     """Raise UsageError for the first argument that has the wrong type or is a path with a NUL character.
 
-    Each keyword is a parameter's name, and its tuple the argument and then the allowed types: ``check_types("parse",
-    text=(text, str))``.
+    ``function`` is the name of the function that was called. Each keyword argument is a parameter's name with a tuple:
+    the value that was passed, and the allowed types. Example: ``check_types("parse", text=(text, str))``.
     """
     for name, (value, *types) in arguments.items():
         if not any(_is_instance(value, each) for each in types):

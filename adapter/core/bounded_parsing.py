@@ -1,4 +1,7 @@
-"""Parse untrusted TOML and JSON within limits on size and depth, and write TOML literals. Errors are ValueErrors."""
+"""Parse untrusted TOML and JSON within limits on size and depth, and write TOML literals.
+
+Invalid text, and text beyond a limit, raises ValueError.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ MAX_TOML = 1_000_000
 MAX_DOTS = 1_000
 """Maximum number of dots in a line of TOML. Parsing a dotted key takes time quadratic in its number of dots."""
 MAX_DOT_PAIRS = 50_000_000
-"""Maximum sum, over all lines, of the squared number of dots."""
+"""Limit on the parsing time of dotted keys: the squares of the lines' numbers of dots may add up to this."""
 MAX_JSON = 16_000_000
 """Maximum length of JSON text, in characters or bytes."""
 MAX_VALUES = 1_000_000

@@ -48,7 +48,8 @@ def require_sync(callback: object, role: str) -> None:
 
 
 def build_result_error(callback: object, role: str, result: object, expected: str) -> UsageError:
-    """Return an error for a return value of the wrong type. A coroutine is closed, to avoid a warning."""
+    """Return an error for a callback that returned ``result`` instead of ``expected`` (a description). ``role`` says
+    what the callback is for. If ``result`` is a coroutine, it is closed, to avoid Python's warning."""
     return UsageError(f"{role} {get_name(callback)} returned {_format_result(result)}; expected {expected}")
 
 
@@ -60,7 +61,8 @@ def require_result(callback: object, role: str, result: object, kinds: type | tu
 
 
 def require_items(callback: object, role: str, result: object, kind: type, expected: str) -> None:
-    """Raise UsageError unless ``result`` is a sequence of ``kind``. A string is not a sequence here."""
+    """Raise UsageError unless ``result`` is a sequence whose items are all of type ``kind``. A string is not a sequence
+    here. ``role`` and ``expected`` describe the callback and the allowed results in the message."""
     if not _is_list(result) or not all(isinstance(each, kind) for each in result):
         raise build_result_error(callback, role, result, expected)
 

@@ -1,4 +1,4 @@
-"""Build the command that installs an extra, with the installer of this program: pip, uv or pipx."""
+"""Build the command that installs an optional extra, for the tool that installed this program: pip, uv or pipx."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ PACKAGE = "toolcall-adapter"
 def build_install_command(extra: str) -> str:
     """Return the command that installs ``extra`` in this program's environment.
 
-    A file in the environment shows the installer: ``uv-receipt.toml`` for `uv tool`, ``pipx_metadata.json`` for pipx.
-    `uv tool install` replaces the extras, so the command repeats the installed ones.
+    A file in the environment shows how the program was installed: ``uv-receipt.toml`` with `uv tool`,
+    ``pipx_metadata.json`` with pipx. `uv tool install` replaces all extras, so the command repeats the installed ones.
     """
     environment = Path(sys.prefix)
     receipt = environment / "uv-receipt.toml"

@@ -11,8 +11,8 @@ from adapter.core.errors import UsageError
 
 
 def open_private(file: str | os.PathLike[str], flags: int) -> int:
-    """Open a file, creating it if missing, and return its descriptor. If it is a regular file, other users lose all
-    access, even if it already existed. Raises OSError."""
+    """Open a file, creating it if it is missing, and return its descriptor. ``flags`` are those of `os.open`. Other
+    users lose all access to a regular file, even if it already existed. Raises OSError."""
     descriptor = os.open(file, flags | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode) and mode & 0o077 and hasattr(os, "fchmod"):

@@ -1,6 +1,6 @@
-"""The codes of repairs in `ToolCall.fixes`, and their descriptions.
+"""The codes that `ToolCall.fixes` may contain, each with a description of the repair.
 
-A code that is not in this table is a bug (tests/parsing/test_parser.py).
+A code that is missing here is a bug (tests/parsing/test_parser.py).
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class Turn:
 
 
 class HasCalls(Protocol):
-    """A turn, or part of one, that has calls to run."""
+    """Protocol for a turn, or part of a turn, with tool calls to run."""
 
     @property
     def calls(self) -> Sequence[ToolCall]: ...
@@ -137,7 +137,8 @@ _WITHOUT_TEXT = frozenset({ToolCallProgress, ToolCallDelta, RejectedCall})
 
 
 def merge_deltas(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Drop events without text, and join adjacent deltas, so that the result does not depend on the chunks."""
+    """Drop events without text, and join adjacent deltas of the same kind. The result does not depend on the chunks in
+    which the text arrived."""
     merged: list[Event] = []
     run: list[TextDelta] | list[ReasoningDelta] | list[MarkupDelta] = []
     for event in events:

@@ -50,7 +50,7 @@ class _YamlReader:
         return None
 
     def _parse_block(self, least: int, depth: int) -> Json:
-        """Return the value in the next lines if they are indented by at least ``least`` spaces, or None."""
+        """Return the value in the next lines, or None if they are indented by fewer than ``least`` spaces."""
         if depth > MAX_DEPTH:
             raise FormatError(f"the value is nested more than {MAX_DEPTH} levels deep")
         indent = self._find_next_indent()

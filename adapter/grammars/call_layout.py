@@ -65,7 +65,8 @@ class KeyValueCallLayout:
 
 
 def find_call_prefix(format: str) -> str | None:
-    """Return the text that begins every call in this format, and nothing else, or None."""
+    """Return the first line of the text before every call's name, such as ``<tool_call>``. Return None if the format
+    has no such text, or also writes it before plain text."""
     if get_format(format).marks_plain_text:
         return None
     layout = _find_json_layout(format) or find_key_value_call_layout(format)
@@ -74,8 +75,8 @@ def find_call_prefix(format: str) -> str | None:
 
 @lru_cache
 def find_json_call_layout(format: str) -> JsonCallLayout:
-    """Return the layout of a format with JSON arguments. For other formats, return Hermes' layout, which the parser
-    always accepts."""
+    """Return the layout of calls in a format that writes the arguments as JSON. For other formats, return the layout of
+    Hermes, which the parser always accepts."""
     layout = _find_json_layout(format) or _find_json_layout("hermes")
     assert layout is not None
     return layout
@@ -94,7 +95,8 @@ def _find_json_layout(format: str) -> JsonCallLayout | None:
 
 
 def _find_text_between_calls(one: str, two: str) -> str | None:
-    """Return the text between the two copies of ``one`` in ``two``, or None if ``two`` has another form."""
+    """Return the text between two calls. ``one`` is an encoded call, and ``two`` two equal ones. Return None if ``two``
+    does not consist of two copies of ``one`` and a text between them."""
     if two.startswith(one) and two.endswith(one) and len(two) >= 2 * len(one):
         return two[len(one) : len(two) - len(one)]
     return None
@@ -110,7 +112,8 @@ _SPECIAL_TEXT = "a \"b\" 'c' \\d & <e> f\n\n{g: [h]}"
 
 @lru_cache
 def find_key_value_call_layout(format: str) -> KeyValueCallLayout | None:
-    """Return the layout of a format with key-value arguments and verbatim strings, or None for other formats."""
+    """Return the layout of calls in a format that writes the arguments as pairs of a key and a value, with strings
+    unescaped. Return None for other formats."""
     encode = get_format(format).encode_calls
 
     def encode_arguments(arguments: JsonObject) -> str:

@@ -159,12 +159,12 @@ def build_json_schema(
 
 
 GAP = "\0"
-"""A character of a text that stands for one or more characters of a line."""
+"""Placeholder in the texts for `build_code_fence_grammar`, for one or more characters on the same line."""
 
 
 def build_code_fence_grammar(texts: Iterable[str]) -> str:
-    """Build a grammar that admits a code fence with one of ``texts``, in which a `GAP` is any text without a line break
-    or backtick. If there are no texts, the fence may have any lines that do not begin with a backtick."""
+    """Build a grammar that admits a code fence with one of ``texts``. A `GAP` in a text admits any characters except
+    line breaks and backticks. Without texts, the fence may contain any lines that do not begin with a backtick."""
     choices = [" gap ".join(map(format_gbnf_literal, text.split(GAP))) for text in texts]
     rules = {
         "root": f'"```\\n" ({" | ".join(choices) or "line+"}) "```"',

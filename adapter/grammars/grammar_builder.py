@@ -46,7 +46,7 @@ _NUMBERS = {(True, None): "integer", (True, 0): "natural", (False, None): "numbe
 
 
 class GrammarBuilder:
-    """Builds one grammar's rules, each under a unique name."""
+    """Collects the rules of one GBNF grammar in ``bodies``, by name."""
 
     def __init__(self, layout: JsonCallLayout) -> None:
         self._start(layout.colon, layout.comma)
@@ -80,8 +80,8 @@ class GrammarBuilder:
         return name
 
     def build_expression(self, shape: ir.Shape, hint: str) -> str:
-        """Return an expression for values of this shape: the name of a rule. ``hint`` suggests a name for a new
-        rule."""
+        """Return the name of a rule that matches values of ``shape``. If the rule is new, its name is derived from
+        ``hint``."""
         match shape:
             case ir.EnumShape(values):
                 return self.add(hint, join_alternatives(self._build_literal(value) for value in values))
@@ -136,7 +136,8 @@ class GrammarBuilder:
         return self.add(f"string-{shortest}-{longest}", rf'"\"" char{{{shortest},{longest}}} "\""')
 
     def _build_pairs(self, properties: tuple[ir.Property, ...], hint: str) -> str:
-        """Return a rule for all properties. Up to `MAX_ORDERED` required properties may be in any order."""
+        """Return an expression for an object's properties, with commas. Up to `MAX_ORDERED` required properties may be
+        in any order."""
         pairs = [
             f"{self._build_literal(item.name)} {self._colon} {self.build_expression(item.shape, f'{hint}-{item.name}')}"
             for item in properties
@@ -146,7 +147,8 @@ class GrammarBuilder:
         return in_order if required_count or not pairs else f"({in_order})?"
 
     def _build_ordered_pairs(self, pairs: list[str], required_count: int, comma: str, hint: str) -> str:
-        """Return a rule for the required pairs and then any of the optional ones. It matches at least one pair."""
+        """Return an expression for pairs of a key and a value: the first ``required_count`` pairs, and then any of the
+        others, separated by ``comma``. It matches at least one pair."""
         optional = [f"({comma} {pair})?" for pair in pairs[required_count:]]
         if 1 < required_count <= MAX_ORDERED:
             return " ".join([self._build_unordered_pairs(pairs[:required_count], comma, hint), *optional])
@@ -160,7 +162,8 @@ class GrammarBuilder:
         return join_alternatives(f"{pair} {following_rules[index + 1]}".strip() for index, pair in enumerate(pairs))
 
     def _build_unordered_pairs(self, pairs: list[str], comma: str, hint: str) -> str:
-        """Return a rule for all ``pairs`` in any order, with one rule for each set of pairs that may still follow."""
+        """Return the name of a rule for all ``pairs`` in any order. It needs one more rule for each set of pairs that
+        may still follow."""
         rule_names = [self.add(f"{hint}-needed-{number}", pair) for number, pair in enumerate(pairs, 1)]
         rules_for_rest: dict[frozenset[int], str] = {frozenset(): ""}
         for count in range(1, len(rule_names) + 1):

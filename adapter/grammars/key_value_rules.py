@@ -43,11 +43,13 @@ _ESCAPED = r'"\\\x00-\x1F\x7F'
 """Characters that must be escaped in a JSON string."""
 _PLAIN_NAME = re.compile(r"[\w.:/-]{1,200}")
 SHORT = 200
-"""Maximum length below which strings exclude ``<``, so that each repetition matches one character."""
+"""A string whose maximum length is below this may not contain ``<``. Each repetition of its rule then matches exactly
+one character, so the maximum is exact."""
 
 
 class KeyValueGrammarBuilder(GrammarBuilder):
-    """Builds rules for calls with key-value arguments. Values contain no marker, even inside JSON."""
+    """Builds rules for calls whose arguments are pairs of a key and a value. No value may contain a marker of the
+    format, even inside JSON."""
 
     def __init__(self, layout: KeyValueCallLayout) -> None:
         self._layout, self.tail = layout, ""
@@ -131,11 +133,12 @@ _TYPES: Mapping[type, str] = {
 
 
 def _build_text_without_markers(markers: Iterable[str], excluded: str, escape: str = "") -> str:
-    """Build a rule for one step of text without markers: a character that is neither ``<`` nor in ``excluded``, or
-    ``<`` and a few characters that begin no marker. After ``<``, the rule also accepts ``escape``."""
+    """Build a rule that, repeated, matches text without markers. It matches a character that is neither ``<`` nor in
+    ``excluded``, or ``<`` and characters that no marker begins with. After ``<``, it also matches ``escape``."""
 
     def build_continuation(remainders: list[str]) -> str:
-        """Build the rule for the text after a marker's prefix. Each of ``remainders`` would complete a marker."""
+        """Build the rule for text that must not continue with any of ``remainders``, each of which would complete a
+        marker."""
         firsts = dict.fromkeys(rest[0] for rest in remainders)
         known = "".join(map(_list_cases, firsts))
         parts = [f"[^<{known}{excluded}]", *([escape] if escape else [])]

@@ -43,8 +43,8 @@ def build_decimal_range(lowest: Decimal, highest: Decimal) -> str:
 
 
 def build_open_range(lowest: Decimal | None, highest: Decimal | None) -> list[str]:
-    """Return rules for large numbers with an exponent: positive ones without an upper bound, negative ones without a
-    lower bound. They are left out if the other bound could exclude some of them."""
+    """Return rules for large numbers with an exponent: for positive ones if there is no upper bound, for negative ones
+    if there is no lower bound. A rule is left out if the other bound would exclude some of its numbers."""
     rules = [LARGE] if highest is None and (lowest is None or lowest <= 10) else []
     return rules + ([f'"-" {LARGE}'] if lowest is None and (highest is None or highest >= -10) else [])
 
@@ -100,14 +100,16 @@ def _split_places(number: Decimal) -> tuple[int, str]:
 
 
 def _build_fraction_range(lowest: str, highest: str) -> str:
-    """Return a rule for the decimal places between two fractions with the same number of places."""
+    """Return a rule for the digits after the decimal point, between the bounds ``lowest`` and ``highest``, which have
+    the same number of digits."""
     if lowest[0] == highest[0]:
         return f'"{lowest[0]}"{_build_fraction_rest(lowest[1:], highest[1:])}'
     return _split_by_first_digit(lowest, highest, _build_fraction_rest, f" [0-9]{{0,{len(lowest) - 1}}}")
 
 
 def _build_fraction_rest(lowest: str, highest: str) -> str:
-    """Return a rule for the decimal places after the first. They are optional if the rest of ``lowest`` is zeros."""
+    """Return a rule for the remaining digits after the decimal point, between two bounds. If ``lowest`` consists of
+    zeros, the digits may be omitted."""
     if not highest.strip("0"):
         return ""
     further = _build_fraction_range(lowest, highest)
@@ -115,8 +117,9 @@ def _build_fraction_rest(lowest: str, highest: str) -> str:
 
 
 def _split_by_first_digit(lowest: str, highest: str, rest_of: Callable[[str, str], str], any_rest: str) -> str:
-    """Return a rule for a range of digits, with alternatives for the lowest first digit, the highest, and those
-    between. ``rest_of`` builds the rule for the other digits from their bounds; ``any_rest`` allows any."""
+    """Return a rule for the digits between two bounds, with alternatives for the lowest first digit, the highest, and
+    those between. ``rest_of`` builds the rule for the remaining digits from their bounds. ``any_rest`` is the rule for
+    unbounded remaining digits."""
     first, last, rest, parts = int(lowest[0]), int(highest[0]), len(lowest) - 1, []
     if lowest[1:].strip("0"):
         parts.append(f'"{first}"{rest_of(lowest[1:], "9" * rest)}')

@@ -1,6 +1,6 @@
-r"""Parse the regular expressions that a schema's ``pattern`` may use here, with Python's own parser.
+r"""Parse the subset of regular expressions that is supported in a JSON Schema's ``pattern``, with Python's own parser.
 
-These consist of characters, classes, groups, ``|``, repetitions, and anchors at both ends. Look-around, references,
+The subset has characters, classes, groups, ``|``, repetitions, and anchors at both ends. Look-around, references,
 ``\b``, ``\p{...}`` and flags are not supported. Where ECMAScript and Python differ (``\w``, ``\d``, ``\s``), the tree
 contains only the characters that match in both languages.
 """
@@ -15,7 +15,7 @@ from re import _parser  # type: ignore[attr-defined,unused-ignore]
 from typing import Any, TypeAlias
 
 MOST_TIMES = 1999
-"""Maximum repetition bound. llama.cpp treats a larger bound as unbounded."""
+"""Largest supported number of repetitions. llama.cpp treats a larger bound as unbounded."""
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Code point ranges (first, last), sorted and separate."""

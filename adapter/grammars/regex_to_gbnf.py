@@ -1,4 +1,4 @@
-"""Convert a schema's ``pattern`` to a GBNF rule for JSON strings.
+"""Convert the regular expression in a JSON Schema's ``pattern`` to a GBNF rule for JSON strings.
 
 `adapter.grammars.regex_parser` documents the supported patterns.
 """
@@ -49,7 +49,8 @@ def build_string_rule(
 
 
 def _resolve_anchors(node: Node) -> Node:
-    """Convert a pattern to one for the whole string: allow any text at an end without an anchor."""
+    """Convert a pattern that may match anywhere in a string to one for the whole string: an end without an anchor gets
+    free text."""
     if isinstance(node, Alternation):
         return Alternation(tuple(map(_add_free_text, node.choices)))
     return _add_free_text(node)

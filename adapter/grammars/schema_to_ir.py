@@ -56,7 +56,8 @@ class LoweringOptions:
 
 @dataclass(frozen=True, slots=True)
 class SchemaLowering:
-    """Lowers one tool's schema. The schema can be any dict: neither content nor size causes an exception."""
+    """Converts one tool's JSON Schema to a shape. ``schema`` can be any dict: neither its content nor its size causes
+    an exception."""
 
     tool: str
     schema: JsonObject
@@ -81,7 +82,8 @@ class SchemaLowering:
                 return ir.MapShape(ir.AnyShape()) if ir.is_satisfiable(shape) else ir.NOTHING
 
     def _reduce(self, schema: Json, path: tuple[str, ...]) -> ir.Shape:
-        """Lower a subschema. ``path`` has the levels and references above it, and limits depth and recursion."""
+        """Convert a subschema to a shape. ``path`` has the keywords, property names and references that lead to it, and
+        limits depth and recursion."""
         self._visited.append(None)
         is_over_limit = len(path) >= self.options.max_depth or len(self._visited) > MAX_SCHEMAS
         if not isinstance(schema, Mapping) or is_over_limit:
@@ -171,13 +173,13 @@ class SchemaLowering:
 
 
 def _find_parameter(path: tuple[str, ...]) -> str | None:
-    """Return the name of the property that a schema at ``path`` belongs to, or None."""
+    """Return the name of the innermost property on ``path``, or None. For ``path``, see `SchemaLowering._reduce`."""
     return next((step for step in reversed(path) if step not in _KEYWORDS and not step.startswith("#")), None)
 
 
 _KEYWORDS = frozenset({"allOf", "anyOf", "oneOf", "items", "additionalProperties"})
 _SHARED_KEYWORDS = frozenset({"type", "properties", "required", "items", "additionalProperties", "allOf"})
-"""Keywords that apply to all alternatives of their schema."""
+"""Keywords next to ``anyOf`` or ``oneOf`` that also apply to each alternative."""
 
 
 def _lower_number(schema: Mapping[str, Json], integer: bool) -> ir.NumberShape:

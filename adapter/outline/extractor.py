@@ -175,7 +175,8 @@ class _Extraction:
             last_row = get_end_row(child)
 
     def _find_declarations(self, node: Node, whole: Node, first_row: int, depth: int) -> Iterator[OutlineItem]:
-        """Yield the declarations at or inside ``node``, with the text of ``whole``, such as an ``export`` around it."""
+        """Yield the declarations at or inside ``node``. Their signature is taken from ``whole``: ``node`` or a wrapper
+        around it, such as ``export``. ``first_row`` is the first row of the declaration and its comments."""
         rule = self._find_matching_rule(node)
         if rule is not None:
             yield self._build_item(node, whole, rule, first_row, depth)
@@ -248,7 +249,8 @@ class _Extraction:
         return text if len(text) <= longest else text[:longest].rstrip() + "..."
 
     def _remove_dropped(self, node: Node, start: int, end: int) -> str:
-        """Return the source from ``start`` to ``end`` without comments and the nodes that signatures omit."""
+        """Return the source from ``start`` to ``end`` without the comments and nodes in ``node`` that signatures
+        omit."""
         pieces: list[bytes] = []
         for dropped in self._find_dropped_nodes(node, min(end, start + MAX_LOOKED_AT)):
             if dropped.start_byte >= start:
@@ -268,7 +270,8 @@ class _Extraction:
                 yield from self._find_dropped_nodes(child, end, depth + 1)
 
     def _find_body(self, node: Node, rule: NodeRule) -> Node | None:
-        """Return the node that ends the signature and contains the members, or None."""
+        """Return the body of a declaration: the node at which its signature ends and which contains its members. Return
+        None if there is no body."""
         if (body := self._find_body_child(node)) is not None:
             return body
         inner = node.child_by_field_name("type") or find_value(node)

@@ -30,9 +30,10 @@ SECTIONS: tuple[Section, ...] = (
 )  # fmt: skip
 """Sections in output order."""
 RANGES_ONLY: frozenset[Section] = frozenset({"imports", "tests"})
+"""Sections whose header has one line range for all items."""
 
 MAX_VALUES = 8
-"""Maximum number of an item's fields, and of constants with their values, that are shown. All methods are shown."""
+"""Maximum number of fields that are listed for a class, and of constants that are listed with their values."""
 WIDTH = 120
 NEAR_LINES = 5
 """Maximum distance, in lines, between fields, constants or names that share an output line."""
@@ -94,7 +95,8 @@ def _find_single_name(item: OutlineItem) -> str | None:
 
 
 def _format_run(run: Sequence[tuple[str, OutlineItem]], indent: str) -> Iterator[str]:
-    """Put as many items on each line as fit, followed by their line range."""
+    """Join the texts of ``run`` into output lines of at most `WIDTH` characters, each followed by its items' line
+    range."""
     separator = ", " if all(text == _find_single_name(item) for text, item in run) else "; "
     line: list[tuple[str, OutlineItem]] = []
     for text, item in run:

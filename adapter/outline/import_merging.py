@@ -48,14 +48,15 @@ def _split(text: str) -> list[str]:
 
 
 class _Branch(dict[str, "_Branch"]):
-    """Path components by name. ``ends``: whether an import path ends at this component."""
+    """A node in the tree of import paths: maps each next component to its node. ``ends`` is true if a path ends
+    here."""
 
     ends = False
 
 
 def merge_imports(paths: Iterable[str], separator: str) -> list[str]:
-    """Return one entry per first component, in order of appearance. If several paths share it, braces enclose the rest
-    of them."""
+    """Merge paths that begin with the same component, as in ``std::{fs, io}``. Return one entry per first component, in
+    order of appearance."""
     root = _Branch()
     for path in paths:
         branch = root

@@ -12,16 +12,17 @@ from adapter.tools.operations import Section
 
 @dataclass(frozen=True, slots=True)
 class NodeRule:
-    """A rule that assigns types of syntax nodes to a section. For each node type, the first matching rule applies."""
+    """A rule that assigns syntax nodes of certain types to a section of the outline. For each node, the first matching
+    rule applies."""
 
     section: Section
     node_types: tuple[str, ...]
     when: re.Pattern[str] | None = None
-    """Pattern that must occur in the node's text."""
+    """Pattern that must occur in the node's text, or None."""
     value: frozenset[str] = frozenset()
-    """Allowed node types of the assigned value; empty for any."""
+    """Node types that the value assigned by the node may have; empty for any."""
     declarator: str = ""
-    """Required type of a C declarator."""
+    """Node type that the C declarator in the node must have; empty for any."""
     members: bool = False
     """True if declarations inside the node are members of its item."""
     inside: bool = False
@@ -58,18 +59,18 @@ class Language:
     import_path: Callable[[str], str]
     """Converts an import statement to a path, with ``{a, b}`` for several paths."""
     separator: str = ""
-    """Separates the components of a path."""
+    """The text between the components of an import path."""
     loader: str = "language"
     wrappers: frozenset[str] = frozenset()
-    """Nodes whose text belongs to the declaration inside them (``export``, decorators)."""
+    """Types of nodes whose text belongs to the declaration inside them (``export``, decorators)."""
     through: frozenset[str] = frozenset()
-    """Nodes whose children are treated as children of the node's parent."""
+    """Types of nodes that are searched for declarations as if their children were children of the node's parent."""
     body: frozenset[str] = frozenset({"body"})
     """Fields or types of child nodes at which a signature ends. These nodes contain the members."""
     attached: frozenset[str] = frozenset()
-    """Nodes above a declaration that belong to it, such as attributes."""
+    """Types of nodes that belong to the declaration below them, such as attributes."""
     dropped: frozenset[str] = frozenset()
-    """Nodes that signatures omit."""
+    """Types of nodes that signatures omit."""
     prefix: str = ""
     """Prefix that signatures omit, because the section already implies it."""
     blanked: re.Pattern[bytes] | None = None
@@ -78,6 +79,7 @@ class Language:
     The matched group is replaced with spaces, or with a type if the group's name is ``type``.
     """
     names: tuple[str, ...] = ("name", "declarator", "left", "pattern")
+    """Fields of syntax nodes that may contain the declared name."""
     aliases: tuple[str, ...] = ()
     """Aliases of the language in file type filters."""
 

@@ -1,4 +1,4 @@
-"""Parse source text into a syntax tree, within a time limit. Text with syntax errors also has a tree."""
+"""Parse source text into a syntax tree, within a time limit. Text with syntax errors also yields a tree."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def _load_parser(grammar: str, loader: str) -> Parser:
 
 
 def parse(source: bytes, language: Language, deadline: float) -> Tree:
+    """Parse ``source``. Raises ToolError if this is not finished at ``deadline``, a time of `time.monotonic`."""
     parser = get_parser(language)
     if language.blanked:
         source = language.blanked.sub(_replace_macro, source)
@@ -57,7 +58,8 @@ def parse(source: bytes, language: Language, deadline: float) -> Tree:
 
 
 def _replace_macro(found: re.Match[bytes]) -> bytes:
-    """Replace the matched group with spaces or a type. Line feeds and all other bytes are unchanged."""
+    """Return the text of a match of `Language.blanked` with its group replaced by spaces or, for the group ``type``, a
+    type. Line feeds and the length are unchanged."""
     start, end = (edge - found.start() for edge in found.span(found.lastindex or 0))
     spaces = re.sub(rb"[^\n]", b" ", found[0][start:end])
     replacement = b"int" + spaces[3:] if found.lastgroup == "type" else spaces

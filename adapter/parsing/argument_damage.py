@@ -1,5 +1,5 @@
-"""Find arguments that a lost or extra character has damaged. The model then gets an error; otherwise, a tool would get
-wrong values."""
+"""Find arguments that a lost or extra character has damaged, so that the model gets an error instead of the tool wrong
+values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RESHAPING = frozenset({
 })  # fmt: skip
 """Repairs that may move a value or change where it ends. They are trusted only if the result fits the tool's schema."""
 UNCERTAIN_ENDS = frozenset({"missing-inner-tag", "unescaped-quote"})
-"""Repairs after which the end of a value is only a guess."""
+"""Repairs after which the end of a value is only a guess, because a tag or a backslash was missing."""
 _DAMAGED_NAME = re.compile(r"\W*|\s.*|.*\s|'[^']*|[^']*'|.*[\\\n{}\[\],].*|.*\"\s*:.*", re.DOTALL)
 """Matches a key that cannot be an argument's name: one without letters, with a space or single quote at either end, or
 with a bracket, comma, backslash or ``":`` inside."""
@@ -39,7 +39,8 @@ _CLOSE_QUOTE = re.compile(r"(?:<\|\"\|>|</?escape>)\Z")
 _TAG_PIECE = re.compile(
     r"[<＜\[]?[\\/]?[\w:：|｜]*(?:param|arg[_-]|argument|minimax)[\w:：|｜=.-]*\s*[>＞\]]|<\|(?:sep|close|open)\||[<＜\[][\\/]?\s*\Z"
 )
-"""Matches part of an argument's tag, in any format's spelling, such as ``<parameter=`` or ``</arg_value``."""
+"""Matches part of a tag around an argument, in the spelling of any format, such as ``<parameter=`` or
+``</arg_value``."""
 _UNPAIRED_TAG = re.compile(
     r"\A<(?P<first>[a-z_]+)\S{0,60}?>|</\W{0,3}(?P<last>\w+)(?:\S|[|｜] ){0,60}\s*\Z|^[ \t]*<[|｜]?[\w|｜]*\Z",
     re.MULTILINE | re.IGNORECASE,
@@ -49,8 +50,8 @@ _ADVICE = "Write the call again, complete."
 
 
 def find_damage(tool: Tool, arguments: JsonObject, fixes: Set[str]) -> str:
-    """Return an error if the arguments of a call of ``tool`` are damaged, or an empty string. ``fixes`` are the call's
-    repairs."""
+    """Return an error message for the model if the arguments of a call of ``tool`` are damaged, or "". ``fixes`` are
+    the codes of the repairs that the call needed."""
     if "flat-arguments" in fixes and arguments and tool.properties and not arguments.keys() & tool.properties.keys():
         return f"the call of {tool.name!r} has no arguments, but {shorten(', '.join(map(repr, arguments)), 100)}."
     if {"json-as-text", "unescaped-quote"} <= fixes:
@@ -93,7 +94,8 @@ def _find_damaged_member(value: JsonObject, schema: Mapping[str, Json], fixes: S
 
 
 def _is_plain(value: Json, schema: Json) -> bool:
-    """Return whether ``value`` is a string where ``schema`` expects one, or a declared number, boolean or null."""
+    """Return whether ``value`` needs no check in a call without repairs: a string where ``schema`` expects one, or a
+    declared number, boolean or null."""
     if not isinstance(schema, dict) or isinstance(value, list | dict):
         return False
     return not isinstance(value, str) or schema.get("type") == "string"
@@ -108,8 +110,8 @@ def _misses_type(value: Json, schema: Json) -> bool:
 
 
 def _explain_text(text: str, schema: Json) -> str:
-    """Return the JSON error in ``text`` if ``schema`` allows only a list or an object, or "" if it also allows
-    strings."""
+    """Return why ``text`` is not valid JSON, if ``schema`` allows only a list or an object. Return "" if the text is
+    valid or ``schema`` also allows strings."""
     types = list_types(schema)
     if not types or not types <= _CONTAINERS or _SIGNS.isdisjoint(text):
         return ""
@@ -145,8 +147,8 @@ def _is_unpaired(tag: re.Match[str], text: str) -> bool:
 
 
 def _is_part(text: str, fixes: Set[str], *, is_item: bool) -> bool:
-    """Return whether ``text`` consists of two list items, contains part of a tag, or has an unpaired quote or tag at
-    one end."""
+    """Return whether repairs gave the string ``text`` a wrong start or end: it contains part of a tag, has an unpaired
+    quote or tag at one end, or (if ``is_item``) consists of two list items."""
     if not UNCERTAIN_ENDS.isdisjoint(fixes) and _TAG_PIECE.search(text):
         return True
     if "missing-inner-tag" in fixes and any(_is_unpaired(tag, text) for tag in _UNPAIRED_TAG.finditer(text)):

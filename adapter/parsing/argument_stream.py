@@ -44,8 +44,8 @@ _VALUE_ENDS = re.compile(r"\s*[,}]")
 
 
 class ArgumentStream:
-    """Streams the arguments of one call. ``name`` is the tool's name, or None until the arguments have begun. ``start``
-    is the offset, in the model's text, of the first character that is passed to `feed`."""
+    """Streams the arguments of one call as JSON. ``name`` is the tool's name, or None until the arguments have begun.
+    ``start`` is the offset, in the model's text, of the first character that is passed to `feed`."""
 
     def __init__(self, source: BodySource, normalize: Normalizer, start: int) -> None:
         self._source, self._normalize, self._start = source, normalize, start
@@ -143,8 +143,8 @@ class ArgumentStream:
         return lead + _encode_json(member[key])
 
     def _consume_final_member(self, key: str, value: Json) -> JsonObject | None:
-        """Return the member as the final call will have it, or None if later members may change it, such as an alias
-        that fills an empty parameter."""
+        """Return the argument ``key`` as the final call will have it, as an object with one member. Return None if
+        later arguments may change it, such as an alias that fills an empty parameter."""
         assert self.name is not None
         if self._tool is not None and (value in (None, "") or key not in self._tool.properties):
             return None

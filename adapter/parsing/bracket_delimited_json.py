@@ -121,7 +121,7 @@ class UntaggedJson:
         return result._replace(calls=(*result.calls, *later.calls), error=later.error)
 
     def _salvage(self, text: str, error: str | None, source: BodySource) -> BodyResult:
-        """Return the error and, if ``text`` was not cut off, its intact calls."""
+        """Return a result with ``error`` and, if the answer was not cut off, with the intact calls in ``text``."""
         if self.name is not None or source.was_cut:
             return BodyResult(error=error or CUT_OFF)
         return salvage_calls(text, error or CUT_OFF, self.arguments_key, source.tools)
@@ -207,7 +207,7 @@ class UntaggedJson:
         return None if is_other and "," not in member[0] else member
 
     def _consume_later_members(self, source: BodySource, consumed: list[str]) -> Reader[None]:
-        """Consume the rest of an object that was closed too early, and of the list around it."""
+        """Consume the rest of an object that was closed too early, and the rest of the list around it."""
         while True:
             rest: list[str] = []
             bracket = yield from scan_json_value(source, rest, self._tokens)
@@ -228,8 +228,8 @@ class UntaggedJson:
             consumed.extend(gap)
 
     def _find_break(self, text: str) -> int | None:
-        """Return the offset at which a value with unbalanced quotes probably ends: a marker or, failing that, a blank
-        line."""
+        """Return the offset at which a value with unbalanced quotes probably ends: at a marker or else at a blank line.
+        Return None if there is neither."""
         marker = find_break(text, self._ends) if self._ends else None
         if marker is not None:
             return marker[0]
@@ -265,8 +265,8 @@ class UntaggedJson:
         source.push_back(text[hidden[0] :])
 
     def _begins_call(self, source: BodySource) -> Reader[bool]:
-        """Return whether the first key may begin a call. Otherwise, the JSON is an answer, which can be displayed at
-        once."""
+        """Return whether the JSON at the current position may be a call, according to its first key. Otherwise, it is
+        an answer, which can be displayed immediately. Nothing is consumed."""
         ahead: list[str] = []
         brackets = 0
         while (char := (yield from source.skip_space(ahead))) and char in "{[" and brackets < MAX_OPENING:
@@ -286,7 +286,7 @@ class UntaggedJson:
 
 
 def names_tool_later(text: str, start: int, tools: ToolSet) -> bool:
-    """Return whether the object at ``start`` names a tool in a member other than its first."""
+    """Return whether the JSON object at ``start`` has the name of a tool in a member other than its first."""
     named = _named_later.match(text, start, start + HEAD_LIMIT)
     return named is not None and tools.match(named["name"]) is not None
 
@@ -302,8 +302,8 @@ def _consume_complete(source: StreamBuffer, consumed: list[str]) -> Value | None
 
 
 def _give_back_next(source: StreamBuffer, piece: list[str], end: int) -> int:
-    """Put back the text after ``end``, the value's end, which a stray quote had added to the value. Return its
-    length."""
+    """Put back the text after a value that ends at ``end``, because a stray quote had added this text to the value.
+    ``piece`` is the consumed text. Return the number of characters that were put back."""
     text = "".join(piece)
     rest = text[end:].lstrip(_AFTER_VALUE)
     if rest:
@@ -346,8 +346,8 @@ def _find_missing_brackets(text: str) -> str:
 
 
 def _decode_complete_call(text: str, missing: str) -> Value | None:
-    """Return the value of ``text`` if only the brackets ``missing`` at its end are lost, and its last call is
-    complete."""
+    """Decode ``text``, which lacks only the closing brackets ``missing``. Return None if its last call may be
+    incomplete."""
     value = decode_strict(text + missing) if missing in ("}", "]", "}]") else None
     calls = value.value if value is not None and isinstance(value.value, list) else [value and value.value]
     if value is None or not calls or not isinstance(calls[-1], dict) or not calls[-1]:
@@ -381,8 +381,8 @@ def _names_tool(item: Json, tools: ToolSet) -> bool:
 
 
 def _has_damaged_name(value: Value, tools: ToolSet) -> bool:
-    """Return whether a repaired call's name has swallowed more of the call: it begins with a tool's name and a
-    quote."""
+    """Return whether ``value`` is a repaired call whose name contains more of the call: a tool's name, a quote and
+    other text."""
     key = find_name_key(value.value, tools) if value.fixes and isinstance(value.value, dict) else None
     name, quote, _ = value.value[key].partition('"') if key is not None else ("", "", "")
     return quote != "" and name in tools

@@ -1,6 +1,6 @@
-"""Encoders for formats that differ only in the text around calls and results.
+"""Build the encoders of formats that differ only in the text around calls and results.
 
-In this text, ``{name}`` is replaced with the tool's name and, around a result, ``{id}`` with the call's id.
+In that text, ``{name}`` is replaced with the tool's name and, around a result, ``{id}`` with the call's id.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from adapter.core.json.encode import dump_json
 
 
 def encode_json_arguments(_name: str, arguments: JsonObject) -> str:
-    """Return ``{"ARGUMENT": ...}``."""
+    """Encode only the arguments, as a JSON object. The text around them contains the name."""
     return dump_json(arguments)
 
 
 def encode_json_call(name: str, arguments: JsonObject) -> str:
-    """Return ``{"name": NAME, "arguments": {...}}``."""
+    """Encode a call as ``{"name": NAME, "arguments": {...}}``."""
     return dump_json({"name": name, "arguments": arguments})
 
 
 def encode_json_call_with_parameters(name: str, arguments: JsonObject) -> str:
-    """Return ``{"name": NAME, "parameters": {...}}``."""
+    """Encode a call as ``{"name": NAME, "parameters": {...}}``."""
     return dump_json({"name": name, "parameters": arguments})
 
 
@@ -35,7 +35,11 @@ def build_calls_encoder(
     opening: str = "",
     closing: str = "",
 ) -> Callable[[list[tuple[str, JsonObject]]], str]:
-    """Return an ``encode_calls`` function that writes each call as ``before``, its ``body`` and ``after``."""
+    """Return a function for `Format.encode_calls`.
+
+    It writes each call as ``before``, the result of ``body(name, arguments)``, and ``after``. ``between`` separates
+    calls, and ``opening`` and ``closing`` enclose all of them.
+    """
 
     def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
         encoded = (before.replace("{name}", name) + body(name, arguments) + after for name, arguments in calls)
@@ -45,12 +49,12 @@ def build_calls_encoder(
 
 
 def build_list_encoder(opening: str = "", closing: str = "") -> Callable[[list[tuple[str, JsonObject]]], str]:
-    """Return an ``encode_calls`` function that writes all calls as one JSON list."""
+    """Return a function for `Format.encode_calls` that writes all calls as one JSON list."""
     return build_calls_encoder(encode_json_call, between=", ", opening=f"{opening}[", closing=f"]{closing}")
 
 
 def build_result_encoder(before: str, after: str = "") -> Callable[[str, str, str], str]:
-    """Return an ``encode_result`` function that writes the content between ``before`` and ``after``."""
+    """Return a function for `Format.encode_result` that writes a result's content between ``before`` and ``after``."""
 
     def encode_result(name: str, content: str, call_id: str) -> str:
         head = before.replace("{name}", name).replace("{id}", call_id)
@@ -60,5 +64,5 @@ def build_result_encoder(before: str, after: str = "") -> Callable[[str, str, st
 
 
 def encode_content_alone(_name: str, content: str, _call_id: str) -> str:
-    """Return the content unchanged. This is an ``encode_result`` function."""
+    """Return a result's content unchanged. This is a function for `Format.encode_result`."""
     return content

@@ -1,4 +1,4 @@
-"""Convert the results of body parsers to events, as the policy allows, and explain invalid calls to the model."""
+"""Convert parsed calls to events, as the policy allows, and explain invalid calls to the model."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CallEventFactory:
         self._count = 0
 
     def build_events(self, result: BodyResult, raw: str) -> list[Event]:
-        """Return the events for a body's ``result``. ``raw`` is the parsed text, including markers."""
+        """Return the events for ``result``, which was parsed from ``raw``, a call's text including its markers."""
         if not result.calls:
             return [MarkupDelta(raw) if result.error is None else InvalidToolCall(raw, result.error)]
         has_surrogates = not is_encodable(raw)
@@ -55,10 +55,10 @@ class CallEventFactory:
         return events
 
     def find_rejection(self, result: BodyResult, *, is_marked: bool, is_first: bool) -> str:
-        """Return why apparent calls are only text (a key of `REJECTION_REASONS`), or "" if they may be calls.
+        """Return why the calls in ``result`` are only text (a key of `REJECTION_REASONS`), or "" if they are accepted.
 
-        An unknown tool is accepted if no text precedes the call (``is_first``) and its name looks like a tool's name,
-        so that the model gets an error.
+        ``is_marked``: whether the calls have the format's markers. ``is_first``: whether no text precedes them. An
+        unknown tool is then accepted if its name looks like a tool's name, and the model gets an error.
         """
         if not is_marked and self._policy.unmarked == "none":
             return "no-markers"
@@ -68,8 +68,8 @@ class CallEventFactory:
         return "unknown-tool" if unknown_name and not (is_first and _TOOL_NAME.fullmatch(unknown_name)) else ""
 
     def are_undamaged(self, result: BodyResult) -> bool:
-        """Return whether all calls name known tools, have their arguments in one object, and lack at most their
-        markers."""
+        """Return whether all calls name known tools, have their arguments in one object, and needed no repair except
+        for missing markers."""
         return {*result.fixes} <= {"no-markers"} and all(
             self._tools.match(call.name) and _PARTIAL.isdisjoint(call.fixes) for call in result.calls
         )
@@ -77,25 +77,25 @@ class CallEventFactory:
     def build_buffered_events(
         self, result: BodyResult, raw: str, *, is_marked: bool, follows_text: bool
     ) -> list[Event]:
-        """Return the events for calls that are accepted only if nothing but calls follows. `find_rejection` must have
-        returned "".
+        """Return the events for calls that are buffered until the text after them shows whether they are accepted.
+        `find_rejection` must have returned "".
 
-        After text (``follows_text``), which may forbid the call, a tool that may run commands or delete data also needs
-        markers, although the tool does not declare its effect.
+        ``follows_text``: whether text precedes the calls. Because it may forbid them, a tool that may run commands or
+        delete data then needs markers, even if it is declared as read-only.
         """
         needs_markers = not is_marked and self._policy.unmarked == "reads"
         return [self._check_buffered(event, needs_markers, follows_text) for event in self.build_events(result, raw)]
 
     def make_next_id(self, label: str) -> str:
-        """Return an id for the next call before its text is complete. ``label`` makes it unique."""
+        """Return an id for the next call, whose text is not complete yet. ``label`` makes the id unique."""
         return make_call_id(self._id_seed, self._count + 1, label)
 
     def _expand_calls(self, result: BodyResult) -> list[DecodedCall]:
         return [inner for call in result.calls for inner in expand_call(call, self._tools)]
 
     def _find_unknown_name(self, result: BodyResult) -> str:
-        """Return the first called name if no call names a known tool, or "" if one does or the session's tools are not
-        known."""
+        """Return the first name in the calls if none of the names is a known tool. Return "" if one is, or if the
+        session's tools are not known."""
         names = [self.normalize(call.name, call.arguments)[0] for call in self._expand_calls(result) if self._tools]
         return names[0] if names and not any(map(self._tools.match, names)) else ""
 
@@ -117,8 +117,8 @@ class CallEventFactory:
     ) -> ToolCall | InvalidToolCall:
         """Return the normalized call, or an error if the policy forbids its repairs or its arguments are damaged.
 
-        ``raw`` is empty for all but the first call in a JSON value. ``has_surrogates`` is about the text of all these
-        calls.
+        ``raw`` is the call's text; if a JSON value contains several calls, it is empty for all but the first.
+        ``has_surrogates``: whether the text contains lone surrogates.
         """
         name, spelt, more_fixes = self.normalize(call.name, call.arguments)
         arguments = {key: value if type(value) is str else to_plain_numbers(value) for key, value in spelt.items()}
@@ -140,8 +140,11 @@ class CallEventFactory:
 
 
 def make_call_id(seed: str, number: int, raw: str) -> str:
-    """Return an id like OpenAI's: ``call_`` and 24 letters or digits. Equal arguments give equal ids. For a long text,
-    only its length and its two ends are hashed."""
+    """Return a call's id in OpenAI's style: ``call_`` and 24 letters or digits. Equal arguments give equal ids.
+
+    ``seed`` identifies the turn, ``number`` the call in it, and ``raw`` is the call's text. Only the length and the two
+    ends of a long text are hashed.
+    """
     if len(raw) > 4096:
         raw = f"{raw[:2048]}{len(raw)}{raw[-2048:]}"
     digest = int.from_bytes(blake2b(f"{seed}\0{number}\0{raw}".encode("utf-8", "replace"), digest_size=18).digest())
@@ -158,7 +161,7 @@ _PAIRS = len(_TWO_DIGITS)
 
 
 def _is_example(result: BodyResult) -> bool:
-    """Return whether calls without markers are only an example, with placeholders as values."""
+    """Return whether the calls in ``result`` lack markers and have placeholders as values, as in an example."""
     if not {"no-markers", "code-fence"} & {*result.fixes}:
         return False  # written as the format requires
     arguments = [item for call in result.calls for item in call.arguments.items()]

@@ -10,14 +10,15 @@ from adapter.parsing.format import Format
 from adapter.parsing.formats import FORMATS
 
 UNMARKED = "unmarked"
-"""Name for calls in JSON without markers."""
+"""The result of `detect_call_format` for calls in JSON without markers."""
 
 
 def detect_call_format(turn: Turn, names: tuple[str, ...], fixed_format: Format | None = None) -> str:
-    """Return the name of the first call's format, or "" if there is no call.
+    """Return the name of the format of the first call in ``turn``, or "" if there is no call.
 
-    If several formats share the opening marker, the one with the longest prefix in common with the call is returned. A
-    call without a marker gives the name of ``fixed_format`` or, without that, ``unmarked``.
+    If several formats share the opening marker, return the one with the longest prefix in common with the call. For a
+    call without a marker, return the name of ``fixed_format`` or, if that is None, `UNMARKED`. ``names`` are the
+    session's tools, which some formats use as markers.
     """
     first = next((event for event in turn.events if isinstance(event, ToolCall | InvalidToolCall)), None)
     if first is None:

@@ -17,8 +17,8 @@ HEAD_LIMIT = 1000
 """Maximum number of characters at a call's start in which its name is searched."""
 
 FIRST_PIECE = 100
-"""Minimum number of characters of arguments in the first delta. Shorter arguments are emitted with their call, so that
-a damaged call rarely leaves deltas without a call, and a repair does not contradict them."""
+"""Minimum number of characters of arguments in a call's first `ToolCallDelta`. Shorter arguments are emitted with their
+call, so that deltas are rarely emitted for a call that turns out to be damaged."""
 
 REPAIRED_LATE = "its arguments needed a repair after the first of them were streamed. Write it again, in valid JSON."
 
@@ -57,8 +57,8 @@ class CallProgress:
         self._is_certain, self._streams_arguments = is_certain, streams_arguments
 
     def report_from(self, piece: str) -> list[Event]:
-        """Return the events for ``piece``, the newest text, and for any earlier text of the call that was not
-        reported."""
+        """Return the events for ``piece``, the newest chunk of the call, and for earlier chunks that were not reported
+        yet. Return nothing while the call may still turn out to be text."""
         if self.has_begun:
             return self.report(piece)
         if self._source.may_be_text or not self._is_certain:
@@ -91,9 +91,9 @@ class CallProgress:
         return [progress, ToolCallDelta(self._id, self._stream.name, fragment)]
 
     def finish(self, events: list[Event]) -> list[Event]:
-        """Complete the call's final ``events``. If arguments were streamed, add the rest of them, and give the first
-        call the streamed id. If they belong to a damaged call, move its error to the front, so that no other call
-        completes them."""
+        """Return the final ``events`` of the call, adapted to the arguments that were streamed, if any. The remaining
+        arguments are added, and the first call gets the id of the streamed ones. If these belong to a damaged call, its
+        error comes first, so that no other call completes them."""
         first = events[0]
         if not self._id or not isinstance(first, ToolCall):
             return events
@@ -113,7 +113,8 @@ class CallProgress:
 
 
 def keep_argument_deltas(events: list[Event]) -> list[Event]:
-    """Insert, before each call whose arguments were not streamed, one `ToolCallDelta` with all arguments."""
+    """Return ``events`` with a `ToolCallDelta` before each call: if its arguments were not streamed, one with all
+    arguments is inserted."""
     result: list[Event] = []
     for event in events:
         last = result[-1] if result else None

@@ -1,7 +1,7 @@
-"""Collect the events of one turn, and buffer text until its kind is known.
+"""Collect the events of one turn, and buffer text until the text after it shows how to classify it.
 
-Two kinds of text are buffered. Whitespace is content only if more content follows. Calls without markers are accepted
-if only calls follow until the end of the answer, or if they begin the answer and a comment follows.
+Whitespace is content only if more content follows. Calls without markers are accepted if only calls follow until the
+end of the answer, or if they begin the answer and a comment follows.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class EventBuffer:
     # -------------------------------------------------------- text and markup
 
     def consume_plain(self, piece: str, kind: type[TextDelta | ReasoningDelta]) -> list[Event]:
-        """Add ``piece``, which has no markers, and return its event. The result is the same as with `add_text` or
-        `add_reasoning`."""
+        """Return the event for ``piece``, a chunk of content or reasoning without markers. This is a faster `add_text`
+        or `add_reasoning`. ``kind`` is the event's class."""
         if not piece:
             return []
         state = self.state
@@ -87,7 +87,8 @@ class EventBuffer:
         self.events.append(MarkupDelta(raw))
 
     def flush_whitespace(self, *, as_text: bool, tags_as_text: bool = False) -> None:
-        """Emit the buffered whitespace and any wrapper tags after it."""
+        """Emit the buffered whitespace, and the wrapper tags after it, if any. ``as_text`` and ``tags_as_text``:
+        whether the whitespace and the tags are content rather than markup."""
         space, bracket, tags = "".join(self.state.space).partition("<")
         self.state.space.clear()
         if space:
@@ -98,7 +99,8 @@ class EventBuffer:
             self.events.append(TextDelta(tags, tags) if tags_as_text else MarkupDelta(tags))
 
     def close_tag(self, raw: str) -> None:
-        """Add ``raw``, the closing tag of a wrapper around calls. Those calls may still be buffered."""
+        """Add ``raw``, the closing tag of a wrapper around calls, as markup. If the calls are still buffered, the tag
+        is buffered with them."""
         self.state.open_tags.remove(raw[2:-1].lower())
         if not self.state.buffered_calls:
             self.add_markup(raw)
@@ -162,7 +164,8 @@ class EventBuffer:
         self.state.enter_after_call()
 
     def add_empty(self, events: list[Event], *, keeps_space: bool) -> None:
-        """Add the events of a header without effect, or of a pair of markers with nothing between them."""
+        """Add ``events`` that contain no call, of a pair of markers with nothing between them or of a message header.
+        ``keeps_space``: see `add_calls`."""
         self.flush_whitespace(as_text=keeps_space and self.state.last is CONTENT)
         self.events += events
         self.state.line = MarkdownContext()
@@ -171,7 +174,7 @@ class EventBuffer:
         """Record why the text from ``start`` to ``end`` is not a call. ``reason`` is a key of `REJECTION_REASONS`."""
         self.events.append(RejectedCall(start, end, reason))
 
-    def buffer_calls(
+    def add_buffered_calls(
         self, events: list[Event], raw: str, start: int, *, begins_answer: bool = False, matches_format: bool = False
     ) -> None:
         """Buffer calls that are accepted only if the answer ends, or only calls or a comment follow. For the
@@ -183,10 +186,11 @@ class EventBuffer:
         self.state.line = MarkdownContext()
 
     def _precede_comment(self, following: str) -> bool:
-        """Return whether the buffered calls begin the answer and ``following``, the next text, is a comment on them.
+        """Return whether the answer begins with the buffered calls, and continues with ``following``, a comment on
+        them.
 
-        Text that continues a sentence is not a comment. Text on the next line is one only after calls in the expected
-        format.
+        Text that continues a sentence is not a comment. Text on the next line is a comment only after calls in the
+        expected format.
         """
         buffered, space = self.state.buffered_calls, "".join(self.state.space)
         if not buffered or not all(each.begins_answer for each in buffered):
@@ -196,7 +200,7 @@ class EventBuffer:
         return following[0].isupper() or (not space and following[0] in "[<(")
 
     def accept_buffered(self) -> None:
-        """Accept the buffered calls: only calls follow, or the calls begin the answer."""
+        """Emit the buffered calls: the text after them shows that they count."""
         if self.state.buffered_calls:
             for buffered in self.state.buffered_calls:
                 self.events += buffered.events
@@ -204,7 +208,7 @@ class EventBuffer:
             self.state.enter_after_call()
 
     def reject_buffered(self) -> None:
-        """Convert the buffered calls to text, because content follows them."""
+        """Emit the buffered calls as content, because more content follows them."""
         for buffered in self.state.buffered_calls:
             text = buffered.space + buffered.raw
             self.reject("text-follows", buffered.start, buffered.start + len(buffered.raw))

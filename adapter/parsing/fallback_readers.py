@@ -1,4 +1,4 @@
-"""Parse a body with other formats' parsers, or return it as text, if the expected format's parser finds no call."""
+"""Try other formats' parsers, or treat the text as content, if the expected format's parser finds no call."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ MAX_GIVEN_BACK = 100_000
 
 
 class FallbackReader:
-    """A body parser that tries ``own``, the expected format's parser, and then ``other``, the parser of another format.
+    """A `BodyReader` that tries ``own``, the expected format's parser, and then ``other``, another format's parser.
 
-    ``other`` is used if ``own`` is None or finds no call. Calls from it are marked with the repair ``foreign-body``.
+    ``other`` is used if ``own`` is None or finds no call. Its calls get the repair ``foreign-body``.
     """
 
     def __init__(self, own: BodyReader | None, other: BodyReader) -> None:
@@ -49,10 +49,10 @@ def _is_parsed(result: BodyResult) -> bool:
 def read_call_or_text(
     read: BodyReader, source: BodySource, consumed: list[str], *, keeps_error: bool = False
 ) -> Reader[BodyResult]:
-    """Parse with ``read``. If the text is complete and has no call, consume nothing and return `TEXT`.
+    """Parse a call whose opening marker is missing or broken, with the parser ``read``. Prose about calls looks the
+    same. If there is no call, consume nothing and return `TEXT`.
 
-    This is for calls whose opening marker is missing or broken, because prose about calls looks the same.
-    ``keeps_error``: whether to return the error of a call that cannot be parsed.
+    ``keeps_error``: whether to return the error of a call that cannot be parsed, instead of `TEXT`.
     """
     if source.reread_characters > MAX_GIVEN_BACK:
         return TEXT
@@ -65,8 +65,8 @@ def read_call_or_text(
 
 
 def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener]) -> dict[str, CallOpener]:
-    """Merge two tables that map markers to openers. For a marker in both, the parser of ``own`` is tried first. A
-    marker of ``others`` that is a marker of ``own`` and a space is left out, because it would hide the shorter one."""
+    """Merge two mappings of opening markers. For a marker in both, the parser of ``own`` is tried first. If a marker of
+    ``others`` is a marker of ``own`` and a space, it is left out, because it would hide the shorter one."""
     openers = dict(own)
     for marker, other in others.items():
         own_opener = own.get(marker)
@@ -81,7 +81,7 @@ def merge_openers(own: Mapping[str, CallOpener], others: Mapping[str, CallOpener
 
 @lru_cache(maxsize=1024)
 def mark_foreign_opener(opener: CallOpener) -> CallOpener:
-    """Return ``opener`` with a parser that marks calls as written in another family's format."""
+    """Return ``opener`` with a parser that adds the repair ``foreign-body`` to its calls."""
     return opener._replace(read=FallbackReader(None, opener.read))
 
 

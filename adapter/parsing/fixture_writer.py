@@ -20,7 +20,8 @@ from adapter.core.turn import Turn
 
 
 def format_case(text: str, turn: Turn, finish_reason: str, source: str) -> str:
-    """Format a test case as TOML: the input ``text`` and the expected ``turn``. ``source`` names the text's origin."""
+    """Return a parser test case as TOML: the input ``text``, and the events of ``turn`` as the expected result.
+    ``source`` says where the text comes from."""
     claims = [claim for event in turn.events if (claim := _build_claim(event)) is not None]
     lines = [
         f"text = {format_toml_literal(text)}",

@@ -1,6 +1,7 @@
 """`Format`: the description of how one model family writes calls and results.
 
-To add a format, add a file with its markers, a body parser, an encoder, and patterns that identify the format.
+The *body* of a call is the text after its opening marker. A format consists of its markers, the parsers for the bodies
+after them (`BodyReader`), an encoder, and patterns that identify the format.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ NOT_CLOSED = (
 class JsonCall(NamedTuple):
     """The position of JSON that is certainly a call. ``start`` is its offset in the model's text.
 
-    ``name`` is the tool, if the text before the JSON names it; the JSON then holds only the arguments. Otherwise, the
-    JSON is an object, or a list of objects, with the arguments under ``arguments_key``.
+    If the text before the JSON names the tool, ``name`` is that name, and the JSON holds only the arguments. Otherwise,
+    the JSON is an object, or a list of objects, with the arguments under ``arguments_key``.
     """
 
     start: int
@@ -41,9 +42,9 @@ class JsonCall(NamedTuple):
 
 
 class BodySource(StreamBuffer):
-    """The text of a body, and information for the body's parser.
+    """The model's text from the current position on, and information for the parser of a call's body.
 
-    A parser sets ``json_call`` as soon as it recognizes the first JSON call, and ``may_be_text`` while it may still
+    The parser sets ``json_call`` as soon as it recognizes the first JSON call, and ``may_be_text`` while it may still
     return the whole body as text, which prevents early output. It sets ``close_at_first_marker`` if a stray quote hid a
     closing marker; from then on, the first closing marker closes a body. ``reread_characters`` counts the characters
     that were parsed as another family's call, rejected, and parsed again.
@@ -77,7 +78,8 @@ class BodySource(StreamBuffer):
         self.begin_body(at_line_start=True, after_call=False)
 
     def begin_body(self, *, at_line_start: bool, after_call: bool) -> None:
-        """Prepare for the next call's body: note whether it begins a line, and whether it follows another call."""
+        """Prepare for the body of the next call. ``at_line_start``: whether the call begins a line. ``after_call``:
+        whether it follows another call."""
         self.at_line_start, self.after_call, self.may_be_text = at_line_start, after_call, False
         self.json_call: JsonCall | None = None
 
@@ -88,8 +90,8 @@ class BodySource(StreamBuffer):
     def peek_call(
         self, pattern: re.Pattern[str], limit: int, may_continue: Callable[[str], object]
     ) -> Reader[re.Match[str] | None]:
-        """Return the match of `peek_match`, or None if its first group is a name that is not one of the session's
-        tools. `may_be_text` is set while this method waits for more text."""
+        """Return the match of `peek_match` if its first group is one of the session's tools or empty, or None. While
+        this method waits for more text, ``may_be_text`` is set."""
         may_be_text, self.may_be_text = self.may_be_text, True
         match = yield from self.peek_match(pattern, limit, may_continue)
         self.may_be_text = may_be_text
@@ -106,7 +108,7 @@ class BodySource(StreamBuffer):
 
 
 class OpaqueSection(NamedTuple):
-    """A section whose header declares its kind. Markers inside the section are not parsed.
+    """A section of the answer, reasoning or content, in which no calls are parsed. A header begins it.
 
     - ``ends``: markers that end the section at the end of the text or before a marker of ``before``.
     - ``starts``: markers of the next section, which also end this one.
@@ -125,7 +127,8 @@ class OpaqueSection(NamedTuple):
 
 
 class BodyResult(NamedTuple):
-    """The result of parsing a body: calls, an error for the model, or plain text (``not_a_call``)."""
+    """The result of parsing a call's body: calls and their repairs (``fixes``), an error message for the model, or
+    neither. If ``not_a_call`` is true, the text is content."""
 
     calls: tuple[DecodedCall, ...] = ()
     fixes: tuple[str, ...] = ()
@@ -140,11 +143,11 @@ class BodyResult(NamedTuple):
         return self._replace(fixes=(*self.fixes, *fixes)) if fixes else self
 
     def with_fixes(self, *fixes: str) -> BodyResult:
-        """Add ``fixes`` to the repairs if the result has calls."""
+        """Return the result with the repairs ``fixes`` added, if it has calls."""
         return self.with_repairs(*fixes) if self.calls else self
 
     def remove_fixes(self, *names: str) -> BodyResult:
-        """Remove the repairs ``names``, because this format is normally written so."""
+        """Return the result without the repairs ``names``, for a format in which they are the normal spelling."""
         calls = (call._replace(fixes=_remove_fixes(call.fixes, names)) for call in self.calls)
         return self._replace(calls=tuple(calls), fixes=_remove_fixes(self.fixes, names))
 
@@ -161,11 +164,13 @@ TEXT = BodyResult(not_a_call=True)
 CUT = BodyResult(error=CUT_OFF)
 
 BodyReader: TypeAlias = Callable[[BodySource, list[str]], Reader[BodyResult]]
-"""A body parser: it parses the text after an opening marker, and appends all text that it consumes to the list."""
+"""A body parser: it parses the text after a call's opening marker, and appends all text that it consumes to the
+list."""
 
 
 def try_readers(*readers: BodyReader) -> BodyReader:
-    """Return a body parser that tries ``readers`` in order, until one of them consumes more than whitespace."""
+    """Return a body parser that tries ``readers`` in order, until one of them does not return `TEXT` or consumes more
+    than whitespace."""
 
     def read(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         result = TEXT
@@ -208,15 +213,17 @@ class Format:
     """Encodes a result: (tool name, content, call id) -> text."""
     aliases: tuple[str, ...] = ()
     build_tool_openers: Callable[[Sequence[str]], tuple[CallOpener, ...]] | None = None
-    """Builds the openers that contain the name of a tool, from the names of the session's tools."""
+    """Builds the opening markers that contain a tool's name, from the names of the session's tools."""
     build_namespace_opener: Callable[[str], CallOpener] | None = None
-    """Builds the opener for ``<NAMESPACE:invoke`` from the namespace, which includes the colon."""
+    """Builds the opening marker ``<NAMESPACE:invoke`` from the namespace, which includes the colon."""
     read_unmarked: BodyReader | None = None
     """Parser for calls without markers at the start of a message or paragraph."""
     tool_call_body: str | None = None
-    """The kind of body that this format writes in the shared tag ``<tool_call>``: json, function or pairs."""
+    """The notation that this format writes in the tag ``<tool_call>``, which several formats share: json, function or
+    pairs."""
     body_variants: frozenset[str] = frozenset()
-    """Variants of shared bodies that this format writes. The body parsers define their names."""
+    """Names of notations that this format writes after markers that it shares with other formats. The modules in
+    `adapter.parsing.bodies` define these names."""
     marks_plain_text: bool = False
     """True if the opening marker may also precede plain text."""
     read_header: BodyReader | None = None
@@ -231,7 +238,7 @@ class Format:
     """Tags around an answer that follows reasoning; elsewhere, they are content. Those that are control tokens also end
     unclosed reasoning, and begin an answer without reasoning."""
     stray_closers: tuple[str, ...] = ()
-    """Closing markers that are markup even without their opener."""
+    """Closing markers that are markup even without an opening marker."""
     end_tokens: tuple[str, ...] = ()
     """Tokens at the end of a turn, or of a part of it, that the server should have stripped."""
     channel_markers: tuple[str, ...] = ()

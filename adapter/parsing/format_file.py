@@ -93,8 +93,8 @@ def write_format_file(spec: FormatSpec) -> str:
 
 
 def _render_lines(spec: object, prefix: str) -> tuple[list[str], list[str]]:
-    """Return two lists of TOML lines: one for changed fields (see `list_changed_fields`), one for the tables after
-    them."""
+    """Return the fields of ``spec`` that differ from their defaults as TOML: the lines of its plain values, and the
+    lines of the tables below them. ``prefix`` is the path of the table that contains the fields."""
     plain, tables = [], []
     for key, value in list_changed_fields(spec):
         if is_dataclass(value) or isinstance(value, Mapping):
@@ -160,7 +160,7 @@ def _explain_expected_keys(key: str) -> str:
 
 
 def _locate(text: str, path: str) -> str:
-    """Return the place of an error in ``text``: the line and the key's ``path``, such as ``line 3: head``."""
+    """Return the location of the key ``path`` in ``text`` for an error message, such as ``line 3: head``."""
     key = next((part for part in reversed(path.split(".")) if not part.isdigit()), path)
     match = re.search(rf"^\s*\[?(?:[\w.]*\.)?[\"']?{re.escape(key)}[\"']?\s*[=\]]", text, re.MULTILINE)
     line = "" if match is None else f"line {text.count(chr(10), 0, match.end()) + 1}: "

@@ -46,7 +46,7 @@ NUMBER, ID = "{number}", "{id}"
 
 @dataclass(frozen=True, slots=True)
 class KeyValueLayout:
-    """The texts around the keys and values of a call. A call with two arguments is::
+    """The texts around the keys and values of a call's arguments. Two arguments are written as::
 
         {first}KEY{opening}VALUE{following}KEY{opening}VALUE{last}
 
@@ -62,8 +62,8 @@ class KeyValueLayout:
     """The text before a value, by its JSON type. "string" is required; "other" is the default for the other types.
     Strings are written unescaped, other values as JSON."""
     in_place: tuple[str, str] | None = None
-    """The text around a JSON object with all arguments, which replaces the pairs if a value contains one of the tags,
-    because values cannot be escaped. Both notations are parsed."""
+    """The text before and after a JSON object with all arguments. The object replaces the pairs if a value contains one
+    of the tags, because values cannot be escaped. Both notations are parsed."""
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
@@ -83,7 +83,7 @@ class KeyValueLayout:
 
     @property
     def closing(self) -> str:
-        """The text of ``last`` after the last value is closed."""
+        """The text after the tag that closes the last value: the rest of ``last``."""
         return self.last[len(self.value_close) :]
 
     @property
@@ -93,7 +93,8 @@ class KeyValueLayout:
 
     @property
     def before_json(self) -> str:
-        """In a body of lines, the text between the tool's name and a JSON object that replaces the pairs."""
+        """The text between the tool's name and a JSON object that replaces the pairs, in a format with the body
+        ``lines``."""
         return self._before_first if self._before_first.strip() else self.first
 
     @property
@@ -101,7 +102,7 @@ class KeyValueLayout:
         return self.first.removesuffix(self.before_key) if self.before_key.strip() else self.first
 
     def build_splitter(self) -> SplitPairs:
-        """Return a function that splits the pairs of a body of lines."""
+        """Return a function that splits the text of a call with the body ``lines`` into pairs."""
         none = self.none.strip().removesuffix(self.closing.strip())
         return build_pairs_splitter(
             self._before_first, self.before_key, self.openings["string"], self.value_close, none
@@ -113,9 +114,11 @@ class KeyValueLayout:
 
 @dataclass(frozen=True, slots=True)
 class FormatSpec:
-    """The texts around the parts of a call, ``{head}NAME{middle}ARGUMENTS{tail}``.
+    """A model family's notation, described by the texts around the parts of a call:
+    ``{head}NAME{middle}ARGUMENTS{tail}``.
 
-    Fields without a description are the same as in `Format`. ``colon``, ``comma`` and ``indent`` are the JSON's layout.
+    ``colon``, ``comma`` and ``indent`` are the layout of JSON. For the other fields without a description, see
+    `Format`.
     """
 
     name: str
@@ -128,12 +131,12 @@ class FormatSpec:
     between: str = ""
     """The text between two calls."""
     arguments_key: str = "arguments"
-    """The key of the arguments in an object that contains the name, or "" if the name is the key."""
+    """The key of the arguments in a JSON object that also contains the name, or "" if the name itself is the key."""
     colon: str = ": "
     comma: str = ", "
     indent: int | None = None
     is_text: bool = False
-    """True if the arguments are JSON in a JSON string."""
+    """True if the arguments are a JSON string that contains JSON."""
     pairs: KeyValueLayout | None = None
     """The layout of a body with pairs. In this case, ``head`` ends before the name, and ``middle`` and ``tail`` are
     empty."""
@@ -152,7 +155,7 @@ class FormatSpec:
     stops: tuple[str, ...] = ()
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
-    """Makes unknown keys in a user's file errors."""
+    """Makes pydantic reject unknown keys in a user's format file."""
 
     def encode_calls(self, calls: list[tuple[str, JsonObject]]) -> str:
         each = [self.encode_call(name, arguments, number) for number, (name, arguments) in enumerate(calls)]

@@ -21,7 +21,8 @@ from adapter.tools.decoded_json_calls import DecodedCall, extract_calls, looks_l
 from adapter.tools.tool_set import ToolSet
 
 MAX_SALVAGED = 100
-"""Maximum number of objects that cannot be calls before the search for intact calls next to a malformed one stops."""
+"""Limit for the search for intact calls next to a malformed one: it stops after this many objects that are not
+calls."""
 
 _CALL_START = re.compile(
     r"(?:\A\s*+\[?+\s*+|[,;}\]]\s*+|(?<=\n)[ \t]*+)(?=\{\s*+\"[\w.-]++\"\s*+:)",
@@ -37,7 +38,7 @@ ESCAPED_QUOTE = '\\"'
 
 QUOTES = ('"', "'", ESCAPED_QUOTE)
 BRACKETS = {"{": 1, "[": 1, "}": -1, "]": -1}
-"""The change in nesting depth at each bracket."""
+"""Maps each bracket to the change in nesting depth."""
 
 _STRING_TEXT = {
     '"': r'(?:[^"\\]++|\\.)*+',
@@ -51,10 +52,10 @@ _AFTER_BREAK = re.compile(r"[ \t]*(?:\n|\Z)|\s*[{\[]")
 _CONTINUES = re.compile(r"[\s,]*[\"'\w]")
 _NESTED_OBJECT = re.compile(r"[:\[]\s*\{\s*\"[\w.-]+\"\s*:\s*\"")
 MEMBER = re.compile(r"[}\]\s]*+[,;]?+\s*+\{?+\s*+\"?+([\w.-]+)\"\s*:")
-"""Matches a further key after an object that was closed too early."""
+"""Matches the text after a JSON object if a further key shows that the object was closed too early."""
 MAY_BE_MEMBER = re.compile(r"[}\]\s]*+[,;]?+\s*+\{?+\s*+\"?+[\w.-]*+(?:\"\s*+)?")
 _LOOKBEHIND = 40
-"""Number of characters around a marker that decide whether a value ends there."""
+"""Number of characters before and after a marker that decide whether a JSON value ends there."""
 
 MISPAIRED = frozenset({"unescaped-quote", "curly-quotes", "missing-comma", "unquoted-key", "single-quotes"})
 """Repairs that suggest that quotes were paired wrongly."""
@@ -107,7 +108,7 @@ def scan_json_value(source: StreamBuffer, consumed: list[str], tokens: MarkerSet
 
 
 VALUE_TAIL = 200
-"""Number of characters before a marker that show whether the marker is inside a value."""
+"""Number of characters before a marker that decide whether the marker is part of a value."""
 _BEGINS_VALUE = re.compile(r"(?:[\w\"'][ \t]*[:=][ \t]*[\"']?|<!\[CDATA\[[^\]]*)\Z")
 
 
@@ -134,8 +135,8 @@ def ends_in_value(text: str) -> bool:
 
 
 def build_calls_from_json(values: Sequence[Value], arguments_key: str, tools: ToolSet, offset: int) -> BodyResult:
-    """Return the calls in ``values``. ``offset`` is where the values begin in the call's text. Raises FormatError for a
-    value that is not a valid call."""
+    """Return the calls in ``values``, decoded JSON. ``offset`` is the position of the JSON in the call's text. Raises
+    FormatError for a value that is not a valid call."""
     calls: list[DecodedCall] = []
     fixes: list[str] = []
     for value in values:
@@ -151,8 +152,8 @@ def build_calls_from_json(values: Sequence[Value], arguments_key: str, tools: To
 def salvage_calls(
     text: str, error: str, arguments_key: str, tools: ToolSet, reshape: Callable[[Json], Json] | None = None
 ) -> BodyResult:
-    """Return ``error`` with the valid calls in ``text``, which also contains a malformed call. ``reshape`` converts a
-    value from the format's own shape to the common one."""
+    """Return a result with ``error`` and the valid calls in ``text``, which also contains a malformed call. ``reshape``
+    converts a value from the format's structure to ``{"name": ..., "arguments": ...}``."""
     calls, is_broken = _find_valid_calls(text, arguments_key, tools, reshape)
     if calls and not is_broken and error == CUT_OFF and not text.rstrip().endswith(","):  # only a bracket is missing
         return BodyResult(calls=tuple(calls)).with_repairs("missing-bracket")
@@ -212,8 +213,8 @@ def _extract_known_calls(item: Json, arguments_key: str, tools: ToolSet) -> list
 
 
 def build_calls_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
-    """Return the calls to the tool ``name`` with the arguments in ``values``. If several different objects have the
-    same keys, each is a call. Otherwise, see `build_call_from_arguments`."""
+    """Return the calls to the tool ``name`` whose arguments are ``values``. If these are several different objects with
+    the same keys, each is a call. Otherwise, see `build_call_from_arguments`."""
     keys = [{*value.value} if isinstance(value.value, dict) else None for value in values]
     if len(values) < 2 or keys != keys[:1] * len(keys) or any(value.value == values[0].value for value in values[1:]):
         return build_call_from_arguments(name, values, offset)

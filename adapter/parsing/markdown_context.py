@@ -30,14 +30,14 @@ _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 MAX_PIECES = 256
 """Maximum number of buffered strings. Each needs about 60 bytes, even for a chunk of four characters."""
 MAX_FENCE_LINE = 100
-"""Number of characters from which an incomplete line can no longer open or close a code fence."""
+"""Length at which an incomplete line can no longer open or close a code fence, in characters."""
 
 
 @lru_cache(maxsize=16)
 def _compile_next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return two patterns, for the start of the text and for later text, that find where ``fence`` is closed: at a line
-    start or, as many models write it, at the end of the last code line. If ``fence`` is "", find a line that opens a
-    fence."""
+    """Return two patterns, one for the start of a line and one for later text, that find the end of the code fence
+    ``fence``: a line or, as many models write it, the end of the last code line. If ``fence`` is "", they find a line
+    that opens a code fence."""
     if not fence:
         return re.compile(_OPENING), re.compile("\n" + _OPENING)
     line_start = rf"[{_MARGIN}]*+{fence}"
@@ -45,9 +45,10 @@ def _compile_next_border(fence: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 class MarkdownContext:
-    """The current line and the code fence around it. Previous lines are not kept.
+    """Tracks whether the end of the text so far is in inline code, a code fence or a quotation.
 
-    ``has_fences``: whether text in code fences counts as quoted. In reasoning, only inline code does.
+    ``has_fences``: whether text in code fences counts as quoted. In reasoning, only inline code does. ``begins_line``:
+    whether the text begins a line, rather than continuing a line after a call.
     """
 
     __slots__ = (
@@ -70,19 +71,20 @@ class MarkdownContext:
 
     @property
     def is_blank(self) -> bool:
+        """True if the current line has only whitespace so far."""
         self._flush()
         return self._is_blank
 
     @property
     def is_quote(self) -> bool:
-        """True if the line begins with ``>``, with a table's ``|``, or with a speaker's indented name, as in a quoted
-        transcript."""
+        """True if the current line begins with ``>``, with a table's ``|``, or with a speaker's indented name, as in a
+        quoted transcript."""
         self._flush()
         return self._is_quote
 
     @property
     def ends_sentence(self) -> bool:
-        """True after a complete sentence or a colon, if the line quotes nothing."""
+        """True after a complete sentence or a colon, unless the text is quoted."""
         self._flush()
         return not (self._is_quote or self.quote_reason) and _SENTENCE_END.search(self._tail) is not None
 
@@ -117,8 +119,8 @@ class MarkdownContext:
         return next_line.quote_reason
 
     def advance_past_tick(self) -> None:
-        """Treat text as code up to the end of the current inline code, even on later lines of the paragraph. This is
-        called at a marker that the code quotes."""
+        """Let the current inline code extend to later lines of the paragraph, up to its closing backticks. This is
+        called at a marker in inline code."""
         self._flush()
         self._spans_lines = True
 
@@ -194,7 +196,8 @@ class MarkdownContext:
         self._count_ticks(text)
 
     def _spans_past(self, line: str) -> bool:
-        """Return whether inline code is still open after ``line``, which completes the current line."""
+        """Return whether inline code that may span lines is still open after ``line``, the rest of the current
+        line."""
         if not self._spans_lines:
             return False
         self._begin_line(line[:-1])

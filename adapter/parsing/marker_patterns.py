@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
 _AFTER_ANCHOR = 3
-"""Maximum number of characters after a marker's anchor that go into the pattern. With more, compiling the pattern for
-all families' markers would take longer than parsing most answers."""
+"""Maximum number of characters after a marker's anchor (see `MarkerSet`) that the pattern contains. With more,
+compiling the pattern for all families' markers would take longer than parsing most answers."""
 _sign = re.compile(r"[^\w\s]")
 _KELVIN = "\u212a"
 """KELVIN SIGN, the only non-ASCII character whose lower case is an ASCII letter."""
@@ -21,8 +21,8 @@ def equals_ignoring_case(literal: str, text: str) -> bool:
 
 
 def choose_anchors(literals: Iterable[str]) -> frozenset[str]:
-    """Return a small set of characters such that each literal contains one of them. Punctuation is preferred. A literal
-    without any contributes its first character."""
+    """Return a small set of characters such that each literal contains at least one of them. The characters are
+    punctuation, or the first character of a literal without punctuation."""
     candidates = [dict.fromkeys(_sign.findall(literal) or literal[0]) for literal in literals]
     anchors = set[str]()
     while candidates:
@@ -33,8 +33,8 @@ def choose_anchors(literals: Iterable[str]) -> frozenset[str]:
 
 
 def build_branch(char: str, by_offset: Mapping[int, Sequence[str]]) -> str:
-    """Return a pattern for the anchor ``char``, with lookbehinds for the characters before it and patterns for those
-    after it."""
+    """Return a pattern for the anchor ``char`` (see `MarkerSet`) that also checks the characters around it.
+    ``by_offset`` has the markers with this anchor, by its index in them."""
     rests: dict[str, list[str]] = {}
     for offset, literals in sorted(by_offset.items(), reverse=True):
         for literal in literals:
@@ -48,15 +48,15 @@ def build_branch(char: str, by_offset: Mapping[int, Sequence[str]]) -> str:
 
 
 def _build_last_characters(literals: Collection[str]) -> str:
-    """Return a pattern for the last three characters of all literals (fewer if one is shorter). It rejects most text
-    faster than a pattern for the whole literals."""
+    """Return a pattern that matches the last three characters of every literal (fewer if one is shorter), and some
+    other text. It rejects most text faster than a pattern for the whole literals."""
     length = min(3, *map(len, literals))
     return "".join(_build_class({literal[at] for literal in literals}) for at in range(-length, 0))
 
 
 def build_neighbor_pattern(char: str, by_offset: Mapping[int, Sequence[str]]) -> str:
-    """Return a pattern to match directly after ``char``. It requires that one neighbor of ``char`` is as in one of the
-    markers."""
+    """Return a pattern to match directly after ``char``, an anchor (see `MarkerSet`). It requires that the character
+    before or after the anchor is the same as in one of the markers. ``by_offset`` is as in `build_branch`."""
     after = {literal[1:2] for literal in by_offset.get(0, [])}
     before = {literal[offset - 1] for offset, literals in by_offset.items() for literal in literals if offset}
     sides = [f"(?<={_build_class(before)}{_build_any_case(char)})"] if before else []
@@ -86,7 +86,8 @@ def build_beginnings(literals: Iterable[str]) -> str:
 
 
 def build_anchor(literal: str, offset: int, behind: str) -> str:
-    """Return a pattern for the anchor of ``literal``, at ``offset``, if ``behind`` matches the text after it."""
+    """Return a pattern for the anchor of the marker ``literal``, its character at ``offset``. The rest of the marker
+    must surround it, and ``behind`` must match the text after the marker."""
     before, char, after = map(re.escape, (literal[:offset], literal[offset], literal[offset + 1 :]))
     return f"{char}{f'(?<={before}{char})' if offset else ''}{after}{behind}"
 
@@ -104,8 +105,8 @@ def build_alternatives(literals: Iterable[str], *, exact: bool = False) -> str:
 
 
 def build_first_two(literals: Iterable[str]) -> str:
-    """Return a pattern for the first two characters of each literal, in any letter case. The text may also end after
-    the first."""
+    """Return a pattern for the first two characters of any literal, in any letter case. At the end of the text, the
+    first character suffices."""
     seconds: dict[str, set[str]] = {}
     for first_two in dict.fromkeys(literal[:2] for literal in literals):
         seconds.setdefault(first_two[0], set()).add(first_two[1:])

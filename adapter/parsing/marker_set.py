@@ -28,11 +28,11 @@ from adapter.parsing.marker_patterns import (
 
 _NEVER = "(?!)"
 ROUGH_SEARCH_LIMIT = 4_000
-"""Number of characters that a set searches with a simple pattern for anchors. After that, it compiles a pattern with
-the characters around anchors, which takes longer than parsing a short answer."""
+"""Number of characters that a `MarkerSet` searches with a simple pattern for anchors. After that, it compiles a pattern
+that also has the characters around anchors. Compiling it takes longer than parsing a short answer."""
 MAX_REPEATED = 3
-"""Maximum number of times that a weak marker may occur in undecided text, such as a line break that is followed by a
-name and two more line breaks."""
+"""Maximum number of occurrences of a `WeakMarker` at the end of the text for which it is checked whether more text
+could make them count. An example is a line break that is followed by a name and two more line breaks."""
 MarkerSpan: TypeAlias = tuple[int, int]
 """The start and the end of a marker in a text."""
 
@@ -40,10 +40,11 @@ _compile = lru_cache(maxsize=256)(re.compile)
 
 
 class WeakMarker:
-    """A marker that counts only if the text after it matches ``pattern``.
+    """The condition under which an ambiguous marker, such as a line break, counts: ``pattern`` must match the text
+    after it.
 
-    If a group of the pattern matches, its text must also be in ``words``. Without the words, the pattern is the same
-    for all sessions and compiles only once.
+    If a group of the pattern matches, its text must also be in ``words``. Because the pattern does not contain the
+    words, it is the same for all sessions and compiles only once.
     """
 
     __slots__ = ("pattern", "rough", "rough_beginning", "search", "words")
@@ -61,7 +62,7 @@ class WeakMarker:
         """A pattern that matches where `may_accept` is true at the end of the text, except where `rough` matches."""
 
     def accepts(self, text: str, end: int) -> bool:
-        """Return whether a marker that ends at ``end`` counts."""
+        """Return whether the marker that ends at ``end`` counts, according to the text after it."""
         match = _compile(self.pattern).match(text, end)
         return match is not None and (match.lastindex is None or match[match.lastindex] in self.words)
 
@@ -91,7 +92,8 @@ class MarkerSet:
         self._searched = 0
 
     def select_subset(self, literals: Iterable[str]) -> MarkerSet:
-        """Return a set of only ``literals``, which must be in this set, in lower case. It shares this set's pattern."""
+        """Return a set with only ``literals``, which must be in this set, in lower case. It shares this set's search
+        pattern."""
         some = MarkerSet()
         some._lowered = (*dict.fromkeys(literals),)
         some._parent, some.overlap, some.nests = self, self.overlap, self.nests
@@ -109,8 +111,8 @@ class MarkerSet:
 
     @cached_property
     def _offsets(self) -> dict[str, list[tuple[int, str]]]:
-        """Maps each anchor to pairs: an index of the anchor in markers that are not weak, and these markers' first
-        characters."""
+        """Maps each anchor to pairs: an index of the anchor in markers that are not weak, and the first characters of
+        the markers with the anchor at that index."""
         if self._parent is not None:
             return self._parent._offsets
         strong = self._anchored
@@ -131,7 +133,7 @@ class MarkerSet:
 
     @property
     def _anchored(self) -> Mapping[str, Mapping[int, Sequence[str]]]:
-        """The markers that are not weak, grouped by their anchor and its index."""
+        """The markers that are not weak, grouped by their anchor and its index in the marker."""
         if self._base is None:
             return self._grouped
         base = self._base._grouped
@@ -156,7 +158,7 @@ class MarkerSet:
 
     @cached_property
     def _sorted(self) -> list[str]:
-        """The sorted markers after "", which sorts before every text."""
+        """The sorted markers for a binary search, preceded by ""."""
         return ["", *sorted(self._lowered)]
 
     @cached_property
@@ -188,7 +190,8 @@ class MarkerSet:
 
     @cached_property
     def stop_pattern(self) -> re.Pattern[str]:
-        """A pattern that matches at the start of every text that contains a marker or part of one."""
+        """A pattern that matches at the start of every text that contains a marker or part of a marker, and of some
+        other texts."""
         characters = re.escape("".join({*self.starts, *self._offsets}))
         return re.compile(f"[^{characters}]*+[{characters}]" if characters else _NEVER)
 
@@ -197,8 +200,8 @@ class MarkerSet:
         return re.compile(f"[{re.escape(''.join(self.starts))}]" if self.starts else _NEVER)
 
     def _choose_pattern(self, length: int) -> re.Pattern[str]:
-        """Return a pattern that finds all anchors, and perhaps other characters. ``length`` is the number of characters
-        to search."""
+        """Return a pattern that finds every anchor of a marker, and perhaps other characters. ``length`` is the number
+        of characters to search, which decides whether compiling a better pattern pays off."""
         if self._parent is not None:
             return self._parent._choose_pattern(length)
         self._searched += length
@@ -307,9 +310,9 @@ class MarkerSet:
 
 
 class WeakMarkerSet(MarkerSet):
-    """A `MarkerSet` in which the markers of ``weak`` count only before certain text.
+    """A `MarkerSet` with markers that count only before certain text. ``weak`` maps each of them to its condition.
 
-    No two weak markers have the same anchor.
+    No two of these markers have the same anchor.
     """
 
     def __init__(self, weak: Mapping[str, WeakMarker], *literals: str) -> None:
@@ -318,17 +321,17 @@ class WeakMarkerSet(MarkerSet):
         self.overlap = self.nests = True  # likely with so many markers; a check would cost more than it saves
 
     def with_weak_marker(self, literal: str, marker: WeakMarker) -> WeakMarkerSet:
-        """Return a copy of this set in which ``marker`` defines the weak marker ``literal``."""
+        """Return a copy of this set in which ``marker`` is the condition for the weak marker ``literal``."""
         changed = copy(self)  # keeps most of the compiled search
         changed.__dict__.pop("_exact_pattern", None)
         changed.weak = {**self.weak, literal: marker}
         return changed
 
     def with_literals(self, weak: Mapping[str, WeakMarker], *literals: str) -> WeakMarkerSet:
-        """Return a set that also contains ``literals``, and in which ``weak`` defines the same weak markers.
+        """Return a set that also contains ``literals``. ``weak`` replaces the conditions of the weak markers.
 
-        The set reuses the anchors if they cover the new markers, because choosing anchors for all families takes longer
-        than parsing most answers.
+        The new set has the same anchors if these suffice for the new markers, because choosing anchors for all families
+        takes longer than parsing most answers.
         """
         added = {sys.intern(literal.lower()) for literal in literals}.difference(self._lowered)
         if any(self._anchors.isdisjoint(literal) for literal in added):
@@ -350,7 +353,8 @@ class WeakMarkerSet(MarkerSet):
         return {literal[offset]: (literal, offset) for literal, offset in offsets}
 
     def _match_anchor(self, text: str, index: int, start: int, end: int) -> MarkerSpan | None:
-        """Return the longest marker whose anchor is at ``index``, except weak markers that do not count, or None."""
+        """Return the longest marker whose anchor is at ``index``, or None. Weak markers that do not count are
+        skipped."""
         marker, weak = super()._match_anchor(text, index, start, end), self._weak_at.get(text[index])
         if marker is None and weak is not None:
             literal, offset = weak

@@ -1,4 +1,4 @@
-"""The segmenter's markers and parsers, built once for each set of formats and tools."""
+"""Collect the markers and parsers of the accepted formats for the segmenter, once for each set of formats and tools."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ PYTHON_FENCES = ("python", "py")
 
 
 MARKER_SIGNS = "<>[]|｜"
-"""Punctuation around the words of a marker."""
+"""Punctuation that encloses the word in a marker, as in ``<|tool_call|>``."""
 
 
 class MarkerTables(NamedTuple):
@@ -89,7 +89,7 @@ class MarkerTables(NamedTuple):
     """Builds the opener of ``<NAMESPACE:invoke`` for any namespace, or is None."""
 
     def is_cut_closer(self, text: str) -> bool:
-        """Return whether ``text``, the end of an answer after a call, is an incomplete closing marker."""
+        """Return whether ``text``, with which an answer ends after a call, is an incomplete closing marker."""
         bare = text.strip().lower()
         return len(bare) > 1 and any(
             closer.startswith(bare) for closers in (self.stray_closers, self.fallback_closers) for closer in closers
@@ -107,8 +107,8 @@ def map_reasoning_markers(formats: tuple[Format, ...]) -> Mapping[str, str]:
 def build_marker_tables(
     formats: tuple[Format, ...], names: tuple[str, ...], fallback: tuple[Format, ...] = ()
 ) -> MarkerTables:
-    """Build the tables. ``names`` are the session's tools, which some formats use as markers. From ``fallback``, only
-    calls are parsed, and only at markers that ``formats`` do not have."""
+    """Build the `MarkerTables` for ``formats``, the expected formats. ``names`` are the session's tools, which some
+    formats use as markers. Of the ``fallback`` formats, only calls are parsed, at markers that ``formats`` lack."""
     plain = _build_tables(formats, fallback)
     if not names:
         return plain
@@ -133,7 +133,8 @@ def _collect_all_openers(
 
 
 def _accept_any_call(openers: Mapping[str, CallOpener]) -> Mapping[str, CallOpener]:
-    """Return ``openers`` in which a tag or token that announces a call may precede any notation."""
+    """Return ``openers`` with parsers that accept any notation after a marker that announces a call, such as
+    ``<tool_call>``."""
     closings = {
         marker: find_closing_marker(marker) for marker in openers if announces_calls(marker.strip(MARKER_SIGNS))
     }
@@ -142,7 +143,7 @@ def _accept_any_call(openers: Mapping[str, CallOpener]) -> Mapping[str, CallOpen
 
 @lru_cache(maxsize=256)
 def _with_any_call(opener: CallOpener, closing: str) -> CallOpener:
-    """Return ``opener``, which announces a call, with a parser that also accepts other notations up to ``closing``."""
+    """Return ``opener`` with a parser that also accepts calls in other notations, up to the marker ``closing``."""
     return opener._replace(read=FallbackReader(opener.read, build_announced_reader(opener.marker, closing)))
 
 
@@ -178,7 +179,7 @@ def _build_tool_openers(format: Format, names: tuple[str, ...]) -> tuple[CallOpe
 
 
 def _map_by_marker(openers: Iterable[tuple[CallOpener, ...]]) -> dict[str, CallOpener]:
-    """Map each marker to the first opener that has it."""
+    """Map each opening marker, in lower case, to its first `CallOpener` in ``openers``."""
     ordered = chain.from_iterable(openers)
     return {sys.intern(opener.marker.lower()): opener for opener in reversed([*ordered])}  # shared by all sessions
 
@@ -244,8 +245,9 @@ def _find_namespace_opener(
 
 
 def _build_weak_markers(openers: Iterable[str], names: tuple[str, ...]) -> dict[str, WeakMarker]:
-    """Return the weak markers: code fences and the starts of lines. ``openers`` are the call markers that do not depend
-    on the session's tools, so that all sessions share the patterns."""
+    """Return the markers that count only before certain text: code fences, and line breaks before a possible call.
+    ``openers`` are the opening markers of calls that do not depend on the session's tools, so all sessions share the
+    patterns."""
     keys = CALL_KEYS.union(names)
     later = rf"(?=[\s\S]{{0,{HEAD_LIMIT}}}+\Z|{NAMED_LATER.replace('?P<name>', '?:')})"  # the parser decides
     after_brace = rf"[{SPACE}]*+(?:[{{\['“]|\"(?:{later}|(?:([^\"]{{0,63}})\")?)|\Z)"
@@ -268,8 +270,8 @@ def _lower_markers(markers: Iterable[str]) -> frozenset[str]:
 
 
 def _collect_unmarked_readers(formats: Sequence[Format], fallback: tuple[Format, ...]) -> tuple[BodyReader, ...]:
-    """Return the parsers for calls without markers. Bare JSON is included only if the single expected format writes
-    it."""
+    """Return the parsers for calls without markers. The parser for bare JSON is included only if there is a single
+    expected format, which writes bare JSON."""
     own = list_distinct_readers(entry.read_unmarked for entry in formats)
     others = [read for read in list_distinct_readers(entry.read_unmarked for entry in fallback) if read not in own]
     return (
@@ -285,7 +287,8 @@ def _collect_markerless_readers(formats: Sequence[Format], fallback: tuple[Forma
 
 
 def _build_uncertain_reader(read: BodyReader) -> BodyReader:
-    """Wrap the parser of another family's call, so that it may still turn out to be text until it is complete."""
+    """Return a parser that reports nothing before a call is complete, because it may still turn out to be text.
+    ``read`` is the parser of another family's format."""
     read_foreign = FallbackReader(None, read)
 
     def read_undecided(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:

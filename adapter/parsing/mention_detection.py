@@ -1,4 +1,4 @@
-"""Distinguish markers that count from ones that prose only mentions, by their position and body.
+"""Distinguish markers that open or close a call from markers that prose only mentions, by the text around them.
 
 ``Put the call in <tool_call>.`` and ``[TOOL_CALLS]NAME{...} is the old form`` contain no call. A marker at the start of
 a line counts, even if its body is malformed.
@@ -16,7 +16,7 @@ from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.tools.tool_set import ToolSet
 
 LIMIT = 400
-"""Maximum number of characters that may follow a mentioned marker, because they are parsed again as prose."""
+"""Maximum number of characters after a marker that is only mentioned. They are parsed again as prose."""
 
 REST_LIMIT = 80
 """Number of characters after a call that show whether a sentence continues."""
@@ -26,7 +26,7 @@ _INNER_TOKEN = re.compile(r"</|<[|｜]|[|｜]>|<\w+[=>]|\[\w+\]")
 _WORD = re.compile(r"[\w.-]+")
 _CONTINUATION = re.compile(r"(?:[,;.:!?)]++[ \t]++|[ \t]++)(?P<word>[^\W\d_]++)(?:[,;.:!?)]|[ \t]++\S)")
 _MAY_CONTINUE = re.compile(r"[,;.:!?)]*+[ \t]*+[^\W\d_]*+[ \t]*+")
-"""Match the rest of a sentence, with at least one word before the line's last, and any prefix of such a rest."""
+"""Match the rest of a sentence after a call, with at least two words on the same line, and any start of such a rest."""
 
 
 def is_mere_mention(raw: str, marker: str, result: BodyResult, tools: ToolSet, *, is_glued: bool) -> bool:
@@ -81,8 +81,9 @@ def consume_mentioned_closers(
 
 
 def is_stray_closer(kind: str, source: StreamBuffer, state: ParseState) -> Reader[bool]:
-    """Return whether ``kind``, a closing marker that was just consumed, is markup. It is markup if it begins a line or
-    ends the text directly after a word, unless it closes an element in the content."""
+    """Return whether a closing marker without an opening marker is markup. It is markup if it begins a line or ends the
+    text directly after a word, unless it closes an element in the content. ``kind`` is the marker in lower case, which
+    was just consumed."""
     line = state.line
     if state.has_opened(kind):
         return False

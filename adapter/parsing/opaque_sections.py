@@ -11,7 +11,7 @@ from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 
 
 def read_opaque_section(section: OpaqueSection, source: StreamBuffer, output: EventBuffer) -> Reader[None]:
-    """Consume the text up to the section's end. Add it as reasoning or content, as the section's header declares."""
+    """Consume the text up to the end of ``section``, and add it to ``output`` as reasoning or content."""
     state = output.state
     weak, after_weak = section.weak_start
     markers = get_marker_set(
@@ -54,7 +54,8 @@ def _is_one_word(text: str) -> bool:
 
 
 def _ends(section: OpaqueSection, source: StreamBuffer) -> Reader[bool]:
-    """Return whether the section can end before the next text. Nothing is consumed."""
+    """Return whether a marker of ``section.ends`` that was just consumed ends the section, according to the text after
+    it. Nothing is consumed."""
     char, following = yield from source.peek_after_space(get_marker_set(*section.ends, *section.before))
     return bool(following) or not char
 

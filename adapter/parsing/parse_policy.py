@@ -23,7 +23,7 @@ class ParsePolicy:
     """Tools that may be called without the format's markers, in bare or fenced JSON: none, read-only tools
     (``reads``), or all."""
     allow_midtext: bool = False
-    """True to accept a call in bare or fenced JSON even with text both before and after it."""
+    """True to accept a call in bare or fenced JSON even if there is text both before and after it."""
     allow_other_formats: bool = True
     """True to accept the markers of other formats."""
 

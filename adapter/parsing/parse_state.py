@@ -1,4 +1,4 @@
-"""`ParseState`: the position in the text, and the state that determines how the rest is parsed."""
+"""`ParseState`: everything about the text so far that determines how the rest is parsed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNDECIDED, IN_CONTENT, IN_REASONING, IN_CALL = Mode.UNDECIDED, Mode.IN_CONTENT, 
 
 
 class LastKind(Enum):
-    """The kind of the last text other than markup. The event buffer sets it."""
+    """The kind of the last text that is not markup. `EventBuffer` sets it."""
 
     NOTHING = "nothing"
     CONTENT = "content"
@@ -62,24 +62,24 @@ _OPEN_ELEMENT = re.compile(r"^<(?P<name>[\w.:-]+)>\s*(?:<(?P<child>[\w.:-]+)>[^<
 
 @dataclass(slots=True)
 class ParseState:
-    """The state that the segmenter, which classifies text, shares with the event buffer, which records it."""
+    """The state of parsing, which `Segmenter` and `EventBuffer` share."""
 
     mode: Mode = UNDECIDED
     last: LastKind = NOTHING
     line: MarkdownContext = field(default_factory=MarkdownContext)
     space: list[str] = field(default_factory=list)
-    """Buffered whitespace, and wrapper tags after it. Whitespace is content only if content follows; tags, if no call
-    follows."""
+    """Buffered whitespace, and wrapper tags after it. The whitespace is content only if content follows, and the tags
+    are content only if no call follows."""
     open_tags: set[str] = field(default_factory=set)
     """Names of the open wrapper tags around calls, in lower case."""
     is_quoting: bool = False
-    """True if an opening marker after the last call was only quoted, so that its closing marker is also content."""
+    """True if the text after the last call quotes an opening marker. Its closing marker is then also content."""
     recent_markup: list[str] = field(default_factory=list)
-    """The content since the last call, in pieces, from the first ``<`` on."""
+    """The chunks of content since the last call, from the first chunk with a ``<`` on."""
     buffered_calls: list[BufferedCalls] = field(default_factory=list)
     """Calls that are accepted if only calls follow, or if they begin the answer."""
     has_leading_calls: bool = False
-    """True if the answer began with calls without markers and text followed."""
+    """True if the answer began with calls without markers, and text followed them."""
     has_calls: bool = False
     has_reasoning: bool = False
     answer_close: str = ""
@@ -97,7 +97,7 @@ class ParseState:
         self.has_reasoning, self.line = True, MarkdownContext(has_fences=has_fences)
 
     def leave_reasoning(self) -> None:
-        """Leave reasoning or a section. After a call, `last` remains `CALL`."""
+        """Leave reasoning or an `OpaqueSection`. After a call, ``last`` remains `CALL`."""
         self.last, self.line = (CALL if self.last is CALL else REASONING), MarkdownContext()
 
     def enter_after_call(self) -> None:
@@ -119,5 +119,6 @@ class ParseState:
         return opened is not None and (opened["child"] is not None or not announces_calls(opened["name"]))
 
     def has_opened(self, closing_tag: str) -> bool:
-        """Return whether recent content has an opening tag for ``closing_tag``, which must be in lower case."""
+        """Return whether the content since the last call has an opening tag for ``closing_tag``, which must be in lower
+        case."""
         return f"<{closing_tag[2:-1]}" in "".join(self.recent_markup)[-MARKUP_LIMIT:].lower()

@@ -218,7 +218,8 @@ class Segmenter:
         return "" if reason == "quotation" and not is_opener else reason
 
     def _handle_part(self, kind: str, marker: str) -> Reader[None]:
-        """Handle a marker that may begin or end reasoning, an answer or a turn. Otherwise, it is text."""
+        """Handle a ``marker`` that does not open a call. It may begin or end reasoning, an answer or a turn, close a
+        call, or be content. ``kind`` is the marker in lower case."""
         state, output, tables = self._state, self._output, self._tables
         if kind in tables.reasoning and (
             state.line.is_blank or state.has_calls or (yield from self._source.begins_block())
@@ -347,8 +348,8 @@ class Segmenter:
         return closing
 
     def _parse_calls(self, text: str, *, allow_text: bool) -> list[Event]:
-        """Return the events of ``text`` if it consists only of calls to tools that only read and, with ``allow_text``,
-        of sentences of reasoning. Otherwise, return an empty list."""
+        """Return the events of ``text``, a part of the reasoning, if it contains only calls to read-only tools and,
+        with ``allow_text``, sentences of reasoning. Otherwise, return an empty list."""
         inner = self._new_segmenter(in_reasoning=False, accepts_drafts=False)
         events = [*inner.feed(text), *inner.close(None)]
         content = "".join(event.text for event in events if isinstance(event, TextDelta))
@@ -417,7 +418,7 @@ class Segmenter:
             self._output.add_empty(events, keeps_space=opener.keeps_space)
 
     def _read_first(self) -> Reader[None]:
-        """Parse a call without its opening marker at the start of an answer or after reasoning."""
+        """Parse a call at the start of an answer or after reasoning, where its opening marker may be missing."""
         yield from self._read_markerless()
         space = self._state.space
         char = yield from self._source.skip_space(space)
@@ -447,7 +448,7 @@ class Segmenter:
             yield from self._unmarked.read_worded()
 
     def _read_markerless(self) -> Reader[None]:
-        """Parse a call or header whose markers the server stripped."""
+        """Parse a call, or the header of a message, from which the server stripped the markers."""
         source, has_call = self._source, bool(self._tables.markerless_readers)
         while has_call and _BEGINS_MARKERLESS.match(source.text, source.position):
             start = source.offset

@@ -21,7 +21,8 @@ SPACE = " \t\r\n\f\v\ufeff\u200b\u200c\u200d\u2060"
 """Whitespace between tokens, including invisible characters that some models emit."""
 
 NAME_LIMIT = 200
-"""Maximum length of a name, including the text around it. Anything longer is prose after a stray marker."""
+"""Maximum length of a tool's or an argument's name and the text around it. Anything longer is prose after a stray
+marker."""
 
 HEAD_LIMIT = 300
 """Maximum number of characters before a call's arguments, in formats that write more than the name there, such as an
@@ -31,10 +32,10 @@ _spaces = re.compile(f"[{SPACE}]+")
 
 
 class ValueSink:
-    """Collects a long value in ``consumed``.
+    """Collects the chunks of a long value in ``consumed``.
 
-    While the value's parser waits, a chunk that does not match ``stop_pattern`` at its start cannot change the parser's
-    state, so it is added without resuming the parser.
+    ``stop_pattern`` matches every chunk that may end the value. While the value's parser waits, other chunks are added
+    without resuming the parser.
     """
 
     __slots__ = ("_start", "consumed", "stop_pattern")
@@ -130,8 +131,11 @@ class StreamBuffer:
         return self.text[start : self.position], ""
 
     def search(self, markers: MarkerSet, end: int) -> MarkerSpan | None:
-        """Return the next marker that ends at ``end`` or earlier, or None. Nothing is consumed. Searched ranges are
-        remembered, so that a series of opening markers does not search the text after them repeatedly."""
+        """Return the position of the next marker that ends at ``end`` or earlier, or None. Nothing is consumed.
+
+        Ranges without a marker are remembered. Otherwise, a series of opening markers would search the text after them
+        repeatedly.
+        """
         here = self.offset
         begin, clear = self._searched.get(markers, (here, here))
         if not begin <= here <= clear:
@@ -159,7 +163,7 @@ class StreamBuffer:
 
     @property
     def was_cut(self) -> bool:
-        """True if the server reported that the text ended too early."""
+        """True if the server reported that the text was cut off, for example by a length limit."""
         return self.finish_reason in ("length", "incomplete", "content_filter", "error", "cancelled")
 
     def read_until(self, markers: MarkerSet, consumed: list[str]) -> Reader[str]:
@@ -208,7 +212,8 @@ class StreamBuffer:
             yield
 
     def begins_block(self) -> Reader[bool]:
-        """Return whether a line break or tag, rather than a sentence, follows the marker that was just consumed."""
+        """Return whether a line break or a tag comes next. After a marker, any other text may be a sentence about the
+        marker."""
         yield from self.wait_for_character()
         return not self.is_empty and self.text[self.position] in "\r\n<"
 
@@ -250,7 +255,7 @@ class StreamBuffer:
         return taken
 
     def consume_again(self, consumed: list[str], taken: list[str]) -> None:
-        """Undo `give_back`: consume ``taken`` again."""
+        """Undo `give_back`: consume ``taken``, the list that it returned, again."""
         consumed.extend(taken)
         self.position += sum(map(len, taken))
 
@@ -272,7 +277,7 @@ class StreamBuffer:
         self.position += len(match.group())
 
     def is_cut_within(self, literal: str) -> bool:
-        """Return whether the text has ended, and the unconsumed text is empty or the start of ``literal``."""
+        """Return whether the text ends here or within ``literal``: the unconsumed text is empty or its start."""
         rest = self.text[self.position : self.position + len(literal) + 1]
         return self.final and literal.lower().startswith(rest.lower())
 
@@ -285,10 +290,10 @@ class StreamBuffer:
         return is_cut
 
     def consume_cut_tags(self, limit: int, consumed: list[str]) -> bool:
-        """If text that was cut off continues with a tag and ends within ``limit`` characters, consume it into
-        ``consumed`` and return True. Otherwise, return False.
+        """If the text was cut off, and the rest of it begins with a tag and has at most ``limit`` characters, consume
+        the rest into ``consumed`` and return True. Otherwise, return False.
 
-        Such text may be a call in other tags, which cannot be parsed inside the current tags.
+        The rest may be a call in other tags, which cannot be parsed inside the current tags.
         """
         rest = self.text[self.position : self.position + limit + 1]
         is_cut = self.was_cut and rest.startswith("<") and len(rest) <= limit

@@ -1,6 +1,6 @@
-"""Find an intact call in the text that a damaged call swallowed.
+"""Find an intact call in the text of a damaged call.
 
-A body parser that misses the end of its call may consume later calls. The text is then parsed again from the next
+A parser that misses the end of a damaged call may consume later calls. The text is then parsed again from the next
 intact call on. An intact call *inside an argument* of the damaged call is data. It is recognized by the text before it,
 which begins or quotes a value, or by a second closing tag after it.
 """
@@ -27,14 +27,18 @@ _PROSE = re.compile(r"\s*+[^\W\d_][^<>{}\[\]()=|`\"\\]*+")
 _LAST_TOKEN = re.compile(r"(?:<[^<>]*>|```|\S)\s*\Z")
 _ENDS_IN_TAG = re.compile(r"<[/|][^<>]*>\s*\Z|<[^<>]*\|>\s*\Z")
 _INTACT = frozenset({"missing-open-tag"})
-"""Repairs that an intact call may have: a later call of a section is parsed here without its section."""
+"""Repairs that an intact call may have. A later call in a section has this one, because it is parsed here without the
+section's opening marker."""
 
 
 def give_back_next_call(
     source: BodySource, tables: MarkerTables, marker: str, raw: str, result: BodyResult
 ) -> Reader[tuple[str, BodyResult]]:
-    """Return ``raw``, the call after ``marker``, and ``result``. If ``raw`` swallowed an intact call, put the text back
-    from there on, and return only the damaged call's text and error."""
+    """Check whether ``raw``, the text of a call that begins with ``marker``, contains a later, intact call.
+
+    If so, put the text back from the intact call on, and return the damaged call's text and error. Otherwise, return
+    ``raw`` and ``result``, the result of parsing it.
+    """
     is_damaged = result.error is not None if not result.calls else not UNCERTAIN_ENDS.isdisjoint(result.fixes)
     if source.was_cut or source.reread_characters > MAX_GIVEN_BACK or not (is_damaged or result.error):
         return raw, result
@@ -49,8 +53,8 @@ def give_back_next_call(
 
 
 def _find_text_before(tables: MarkerTables, damaged: str) -> int:
-    """Return the start of the prose at the end of ``damaged``, after a closing marker or blank line, or else its
-    length."""
+    """Return the offset of prose at the end of ``damaged``, the text before an intact call. It follows a closing marker
+    or a blank line. Without such prose, return the length of ``damaged``."""
     tail, after_closer = damaged[-TEXT_LIMIT:], 0
     closers = get_marker_set(*tables.stray_closers, *tables.fallback_closers)
     while (found := closers.search(tail, after_closer)) is not None:
@@ -95,8 +99,10 @@ def _find_intact_call(
 
 
 def _is_in_argument(source: BodySource, tables: MarkerTables, raw: str, end: int, closing: str) -> Reader[bool]:
-    """Return whether the intact call that ends at ``end`` is data. If so, a second ``closing`` tag, or the damaged
-    call's closing tag, follows this call and any further intact calls."""
+    """Return whether the intact call that ends at ``end`` is part of an argument of the damaged call ``raw``.
+
+    If so, a second ``closing`` tag, or the damaged call's closing tag, follows this call and any further intact calls.
+    """
     while (following := tables.opening_markers.search(raw, end)) is not None and closing not in raw[end : following[1]]:
         kind = raw[slice(*following)].lower()
         length = yield from _measure_intact_call(source, tables.openers[kind], raw, *following)

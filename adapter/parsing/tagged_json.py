@@ -1,7 +1,7 @@
 """Parse calls written as JSON between markers.
 
 The parser tracks quotes to find the end of the JSON, so a stray quote can hide all later markers. In that case, the
-body ends at the first marker at which it can be parsed.
+call ends at the first marker up to which the text can be parsed.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def _compile_next_call(opening: str, closing: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=256)
 def _compile_rubbish(closing: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return two patterns: one for meaningless text on a line and ``closing`` after it, one for the start of such
-    text."""
+    """Return two patterns: one for a few meaningless characters on a line and the marker ``closing`` after them, and
+    one for any start of such text."""
     rubbish = rf"[^\n{{\[{re.escape(closing[0])}]{{1,{RUBBISH_LIMIT}}}+"
     begun = "".join(f"(?:{re.escape(char)}" for char in closing[:-1]) + ")?" * (len(closing) - 1)
     return re.compile(rubbish + re.escape(closing), re.IGNORECASE), re.compile(rubbish + begun, re.IGNORECASE)
@@ -105,8 +105,8 @@ class TaggedJson:
         return salvage_calls(body, result.error, self.arguments_key, source.tools, self._reshape)
 
     def _read_complete(self, source: BodySource, consumed: list[str]) -> BodyResult | None:
-        """Parse one valid value and the closing marker, as in most calls. If they have not fully arrived or are not a
-        call, consume nothing and return None."""
+        """Parse the most frequent case, a valid call and its closing marker. If they have not fully arrived, or the
+        call needs a closer look, consume nothing and return None."""
         value = decode_strict(source.text, source.position, before=self.closing)
         if value is None:
             return None
@@ -152,8 +152,8 @@ class TaggedJson:
         return self._fall_back(source, consumed, start)
 
     def _consume_values(self, source: StreamBuffer, consumed: list[str]) -> Reader[tuple[bool, str]]:
-        """Consume values while tracking quotes. Return whether they are complete and valid, and the marker after them.
-        Return (False, "") if the text ended, or if stray quotes or brackets hid the end."""
+        """Consume JSON values while tracking quotes. Return whether they are complete and valid, and the marker after
+        them. Return (False, "") if the text ended, or if stray quotes or brackets hid the end."""
         while True:
             start = len(consumed)
             if self.name is not None and (yield from source.skip_space(consumed)) == '"':
@@ -171,8 +171,8 @@ class TaggedJson:
                 return True, after
 
     def _consume_end(self, source: StreamBuffer, consumed: list[str]) -> Reader[str | None]:
-        """Consume and return the marker after a valid value. Return "" if the call ends without a marker, None if
-        another value follows."""
+        """Consume and return the marker after a valid JSON value. Return "" if the call ends without a marker, and None
+        if another value follows."""
         while True:
             end = len(consumed)
             char = yield from source.skip_space(consumed)
@@ -207,7 +207,8 @@ class TaggedJson:
         return match.group() if match else ""
 
     def _swallows_a_call(self, consumed: Sequence[str], start: int, result: BodyResult) -> bool:
-        """Return whether a stray quote began a string that contains the end of this call and the start of the next."""
+        """Return whether the text consumed from the index ``start`` on contains the end of this call and the start of
+        the next, because a stray quote made them part of a string."""
         if not result.calls or MISPAIRED.isdisjoint(result.fixes):
             return False
         text = "".join(consumed[start:])
@@ -239,7 +240,8 @@ class TaggedJson:
         return result.with_repairs("missing-close-tag")
 
     def _fall_back(self, source: BodySource, consumed: list[str], start: int) -> BodyResult:
-        """End the body at the first marker at which it can be parsed. Tracking quotes did not find its end."""
+        """End the call at the first marker up to which it can be parsed, because tracking quotes did not find its
+        end."""
         body = "".join(consumed[start:])
         end = 0
         for _ in range(MAX_ATTEMPTS):
@@ -257,7 +259,7 @@ class TaggedJson:
         return self._end_at_break(source, consumed, start)
 
     def _end_at_break(self, source: BodySource, consumed: list[str], start: int) -> BodyResult:
-        """End a body that cannot be parsed where it probably ends, so that the text after it is parsed as usual."""
+        """End a call that cannot be parsed where it probably ends. The text after it is then parsed as usual."""
         body = "".join(consumed[start:])
         marker = None if source.was_cut else find_break(body, self._ends)
         if marker is None:
@@ -269,7 +271,8 @@ class TaggedJson:
         return self._end_at(end if is_close else begin, BodyResult(error=error), source, consumed, start)
 
     def _end_at(self, end: int, result: BodyResult, source: BodySource, consumed: list[str], start: int) -> BodyResult:
-        """Put back the text of the body after ``end``, and return ``result``."""
+        """Put back the text after ``end``, an offset in the text consumed from the index ``start`` on, and return
+        ``result``."""
         source.close_at_first_marker = True
         body = "".join(consumed[start:])
         consumed[start:] = [body[:end]]
@@ -329,8 +332,8 @@ def expand_named_object(value: Json) -> Json:
 
 
 def require_json(read: BodyReader, closing: str = "") -> BodyReader:
-    """Wrap ``read`` so that it requires JSON. A marker without JSON after it is a word in prose. If ``closing``
-    directly follows the marker, the result is empty: nothing was called."""
+    """Return a parser that calls ``read`` only if JSON follows the opening marker. Otherwise, the marker is a word in
+    prose or, if ``closing`` directly follows it, an empty list of calls."""
 
     def read_json(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         char = yield from source.skip_space(consumed)

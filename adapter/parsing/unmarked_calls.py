@@ -1,7 +1,7 @@
 """Parse calls without markers: JSON at the start of a line, calls in code fences, and calls after a sentence.
 
-They are buffered until the end of the message, and accepted if only calls follow. Because models comment on bare calls,
-undamaged JSON at the start of an answer is also accepted if a comment follows. A damaged call among the calls is an
+Such calls are buffered until the end of the message, and accepted if only calls follow. Because models comment on bare
+calls, undamaged JSON at the start of an answer is also accepted if a comment follows. A damaged call among others is an
 error, and does not affect the others.
 """
 
@@ -44,6 +44,8 @@ _closing_brackets = get_marker_set("}", "]")
 
 
 class ReadBody(Protocol):
+    """The type of `Segmenter._read_body`."""
+
     def __call__(
         self, read: BodyReader, consumed: list[str], *, begins_line: bool = ..., follows_call: bool = ...
     ) -> Reader[tuple[BodyResult, CallProgress]]: ...
@@ -52,8 +54,8 @@ class ReadBody(Protocol):
 class UnmarkedCallReader:
     """Parses calls without markers.
 
-    ``read_body`` parses a body and tracks its progress. ``close_tags`` consumes the closing tags of wrappers around
-    calls.
+    ``read_body`` parses a call with a given parser and reports its progress. ``close_tags`` consumes the closing tags
+    of wrappers around calls.
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class UnmarkedCallReader:
             pass
 
     def _read_value(self) -> Reader[bool]:
-        """Parse calls in JSON or a damaged call. Return whether there is one."""
+        """Parse one JSON value with calls, or a damaged call. Return whether a further call may follow it."""
         consumed: list[str] = []
         is_first = self._state.last is NOTHING
         result, _ = yield from self._read_body(self._tables.unmarked, consumed)
@@ -89,12 +91,12 @@ class UnmarkedCallReader:
             return False
         if not result.calls and (self._state.buffered_calls or result.error is not None):
             self._source.push_back(raw)
-            if (yield from self._buffer_damaged_call("{[", result.error or NOT_CLOSED)):
+            if (yield from self._add_buffered_error("{[", result.error or NOT_CLOSED)):
                 return True
             self._source.consume_again([], [raw])
         if result.error is None or result.calls:
-            self._buffer_calls(result, raw, is_marked="no-markers" not in result.fixes)
-            if self._state.buffered_calls and (yield from self._buffer_damaged_call(_OUTSIDE_BRACKETS, NOT_CLOSED)):
+            self._add_buffered_calls(result, raw, is_marked="no-markers" not in result.fixes)
+            if self._state.buffered_calls and (yield from self._add_buffered_error(_OUTSIDE_BRACKETS, NOT_CLOSED)):
                 return True
         else:
             self._output.accept_buffered()
@@ -104,8 +106,8 @@ class UnmarkedCallReader:
         return bool(result.calls and (self._state.buffered_calls or result.error is not None))
 
     def read_worded(self) -> Reader[bool]:
-        """Parse a call in no known format at the start of a line. It counts if only calls follow. Return whether there
-        may be one. If not, or if a marker begins here, nothing is consumed."""
+        """Parse a call in words, which no format defines, at the start of a line. It counts if only calls follow.
+        Return whether there may be one. If not, or if a marker begins here, nothing is consumed."""
         return not (yield from self._source.is_next(self._tables.text_markers)) and (yield from self._read_words())
 
     def _read_words(self) -> Reader[bool]:
@@ -120,9 +122,11 @@ class UnmarkedCallReader:
             self._source.push_back(raw)
             return False
         if result.calls:
-            self._buffer_calls(result, raw, is_marked=is_announced and has_label(raw))
+            self._add_buffered_calls(result, raw, is_marked=is_announced and has_label(raw))
         elif result.error is not None:
-            self._output.buffer_calls(self._call_events.build_events(result, raw), raw, self._source.offset - len(raw))
+            self._output.add_buffered_calls(
+                self._call_events.build_events(result, raw), raw, self._source.offset - len(raw)
+            )
         return bool(raw)
 
     def _is_plain_call(self, result: BodyResult, raw: str) -> bool:
@@ -131,7 +135,8 @@ class UnmarkedCallReader:
         return is_whole and all(is_named_call({call.name: call.arguments}, self._source.tools) for call in result.calls)
 
     def reread_worded(self, raw: str) -> Reader[bool]:
-        """Parse ``raw`` like `read_worded`. It begins with a marker, but the marker's format could not parse it."""
+        """Parse ``raw`` like `read_worded`, although it begins with a marker, because the marker's own parser has found
+        no call in it."""
         if not self._state.line.is_blank or self._source.reread_characters > MAX_GIVEN_BACK:
             return False
         self._source.reread_characters += len(raw)
@@ -141,7 +146,7 @@ class UnmarkedCallReader:
         self._source.position += len(raw)
         return False
 
-    def _buffer_damaged_call(self, starts: str, error: str) -> Reader[bool]:
+    def _add_buffered_error(self, starts: str, error: str) -> Reader[bool]:
         """Buffer a damaged call and its ``error``, and return whether there is one. A damaged call begins with a
         character of ``starts``, names a tool, and extends to the start of the next call."""
         ahead: list[str] = []
@@ -159,7 +164,7 @@ class UnmarkedCallReader:
         self._state.space += ahead
         self._source.consume_again([], [*ahead, text])
         events: list[Event] = [InvalidToolCall(text, error, name)]
-        self._output.buffer_calls(events, text, self._source.offset - len(text))
+        self._output.add_buffered_calls(events, text, self._source.offset - len(text))
         return True
 
     def read_fence(self) -> Reader[None]:
@@ -177,7 +182,7 @@ class UnmarkedCallReader:
                 is_closed = yield from self._closes_fence(consumed)
         raw = "".join(consumed)
         if is_closed and result.calls:
-            self._buffer_calls(result.with_repairs("code-fence"), raw, is_marked=False)
+            self._add_buffered_calls(result.with_repairs("code-fence"), raw, is_marked=False)
             return
         if marker or result.calls:
             self._output.reject("code-fence", *self._source.find_last_span(len(raw)))
@@ -201,11 +206,12 @@ class UnmarkedCallReader:
                 self._source.push_back(marker[len(taken) :])
             self._source.consume_again([], [taken[len(marker) :]])
             return False
-        self._buffer_calls(result, raw, is_marked=False)
+        self._add_buffered_calls(result, raw, is_marked=False)
         return True
 
     def _skip_marker(self, marker: str, taken: str) -> None:
-        """Move to the end of ``marker``, after ``taken`` was consumed."""
+        """Move to the end of ``marker``. ``taken`` is the text consumed so far, which begins with at least part of the
+        marker."""
         self._source.push_back(taken[len(marker) :])
         self._source.consume_again([], [marker[len(taken) :]])
 
@@ -235,8 +241,9 @@ class UnmarkedCallReader:
         return result
 
     def _find_fenced_reader(self, kind: str, consumed: list[str]) -> Reader[tuple[str, BodyReader | None]]:
-        """Return the opening marker at the start of a code fence, and the parser for the call after it. The marker is
-        "" before JSON and in a fence whose language announces calls. The parser is None if no call begins here."""
+        """Return the opening marker at the start of a code fence, and the parser for the call after it. ``kind`` is the
+        fence's language. The marker is "" before JSON, and if the language announces calls. The parser is None if no
+        call begins here."""
         char = yield from self._source.skip_space(consumed)
         is_usual = kind.lower() in CALL_FENCES or announces_calls(kind)
         if char == "{" or (char == "[" and is_usual):
@@ -258,9 +265,9 @@ class UnmarkedCallReader:
         closing = yield from self._source.consume_marker(_closing_fence, consumed)
         return bool(closing) or (self._source.is_empty and not self._source.was_cut)
 
-    def _buffer_calls(self, result: BodyResult, raw: str, *, is_marked: bool) -> None:
-        """Buffer calls that are accepted if only calls follow, or if they begin the answer. Rejected calls remain
-        text."""
+    def _add_buffered_calls(self, result: BodyResult, raw: str, *, is_marked: bool) -> None:
+        """Buffer the calls in ``result``, which are accepted if only calls follow, or if they begin the answer. If the
+        policy rejects them, add ``raw`` as text instead."""
         is_first = self._state.last is NOTHING
         reason = (
             self._call_events.find_rejection(result, is_marked=is_marked, is_first=is_first) if result.calls else ""
@@ -274,7 +281,7 @@ class UnmarkedCallReader:
         events = self._call_events.build_buffered_events(result, raw, is_marked=is_marked, follows_text=follows_text)
         is_leading = raw[0] in "{[" and (self._state.last is not CONTENT or self._state.has_leading_calls)
         begins_answer = is_leading and self._call_events.are_undamaged(result)
-        self._output.buffer_calls(
+        self._output.add_buffered_calls(
             events, raw, self._source.offset - len(raw), begins_answer=begins_answer, matches_format=is_marked
         )
         if self._policy.allow_midtext:

@@ -17,7 +17,7 @@ from adapter.tools.decoded_json_calls import ARGUMENT_KEYS, NAME_KEYS
 from adapter.tools.tool_set import ToolSet
 
 SEARCHED = 8000
-"""Number of characters searched at each end of a span of content."""
+"""Number of characters at each end of the content that are searched."""
 
 _CONTEXT = 200
 """Number of characters around a tool's name that decide whether it belongs to a call."""
@@ -30,7 +30,7 @@ MAX_OBJECTS = 20
 
 _OBJECT = re.compile(r"\{(?<![:,\[{]\{)(?<![:,\[{] \{)(?=\s*\"\w+\"\s*:)")
 _STRUCTURE = ("{", "(", "<", "=", ":", "&lt;")
-"""Strings of which every apparent call contains at least one."""
+"""Text without any of these strings cannot contain an apparent call."""
 
 _QUOTED_NAME = rf"[\"'](?:{'|'.join(NAME_KEYS)})[\"']\s*:\s*[\"']"
 _JSON_CALL = re.compile(
@@ -54,7 +54,7 @@ _BRACKET = re.compile(
 _ARGUMENTS = re.compile(r"[\"'*`\]>)\s:,-]*(?:json\s*)?(?:\{|\(|</?[|｜\w-]|[\w\"'*`-]+(?:[ \t]\w+)?\s*[:=])")
 _GLUED_ARGUMENTS = re.compile(r"[\"']?\s{0,3}(?:<[|｜\w]|&[lg]t;|</?\w+[|｜:]|\[[A-Z]+\]\s*\{)")
 _GLUED = re.compile(r"\w+(?:[=:]|[\"'()\s]*[{(])")
-"""Matches the rest of a name, or a first key, directly after the tool's name."""
+"""Matches text that may directly follow a tool's name in a call: the rest of a longer name and a sign, or a sign."""
 _BROKEN_TAG = re.compile(r"[<\[][\w:|｜▁]*(?:tool|call|functio|reci)[\w:|｜▁]*\Z", re.IGNORECASE)
 _PAIR = re.compile(r"[ \t]+(?:--)?[\w-]+\s*[=:]\s*\S|(?::\d+)?[*`]*\s*[:=]?[*`]*\s*(?:```\w*\s*)?\{\s*[\"'}]")
 _FIRST_KEY = re.compile(
@@ -62,7 +62,7 @@ _FIRST_KEY = re.compile(
     r"|[^\n{}]{0,60}\n?[^\n{}]{0,20}?[\"'](\w+)[\"']\s*:"
     r"|:[ \t]*\n[ \t]+(\w+):|[ \t]+(?:--)?(\w+)[ \t]*[=:]"
 )
-"""Matches the first key near a name: of an object, of YAML below the name, or of a pair after it."""
+"""Matches the text from a tool's name to the first key of an object, of YAML or of a pair."""
 _LATE_NAME = re.compile(rf"[\"'](?:{'|'.join(ARGUMENT_KEYS)})[\"'].*{_QUOTED_NAME}\Z", re.DOTALL)
 _WORD = re.compile(r"\w")
 _TAG_WITHOUT_NAME = re.compile(r"</[\w:|｜]*(?:tool|function|invoke|call|param|arg)[\w:|｜]*>")
@@ -72,12 +72,15 @@ _CLOSERS = {"(": ")", "{": "}", "[": "]"}
 
 
 def find_unread_calls(turn: Turn, tools: ToolSet) -> tuple[RejectedCall, ...]:
-    """Return the apparent calls in the content of ``turn`` that were not reported as rejected. Without tools, only JSON
-    with a name and arguments is found. The reasons are ``in-text``, ``unknown-form``, and those for quoted calls."""
+    """Return the apparent calls in the content of ``turn`` that are not in ``turn.rejected``.
+
+    Without ``tools``, only JSON with a name and arguments is found. The reasons are ``in-text``, ``unknown-form``, and
+    those for quoted calls.
+    """
     content, has_calls = turn.content, bool(turn.calls)
     if not any(mark in content for mark in _STRUCTURE):
         return ()
-    if len(content) <= 2 * SEARCHED and not _find_forms(content, tools, has_calls):
+    if len(content) <= 2 * SEARCHED and not _find_apparent_calls(content, tools, has_calls):
         return ()
     rejected: list[RejectedCall] = []
     for span in turn.explain():
@@ -97,17 +100,18 @@ def _is_part(call: RejectedCall, known: RejectedCall) -> bool:
     return known.start < call.end and call.start <= known.end + 1
 
 
-def _find_forms(text: str, tools: ToolSet, has_calls: bool) -> dict[int, str]:
-    """Map the starts of apparent calls to their forms. ``has_calls``: whether the answer also has real calls. If so, an
-    object with a tool's arguments is taken for a call rather than an answer in JSON."""
-    forms: dict[int, str] = {}
+def _find_apparent_calls(text: str, tools: ToolSet, has_calls: bool) -> dict[int, str]:
+    """Map the offsets of apparent calls in ``text`` to their notation: ``json``, ``name`` (a tool's name and a bracket)
+    or ``other``. ``has_calls``: whether the answer also has real calls. If so, a JSON object with a tool's arguments is
+    taken for a call rather than an answer in JSON."""
+    notations: dict[int, str] = {}
     if "{" in text:
-        forms = {match.start(): "json" for match in _JSON_CALL.finditer(text)}
+        notations = {match.start(): "json" for match in _JSON_CALL.finditer(text)}
     if has_calls:
         for match in islice(_OBJECT.finditer(text), MAX_OBJECTS):
             value = decode_strict(text, match.start())
             if value is not None and _fits_a_tool(value.value, tools):
-                forms[match.start()] = "json"
+                notations[match.start()] = "json"
     spellings = dict.fromkeys(tools.all_names)
     if "-" in text:
         spellings |= {name.replace("_", "-"): None for name in tools.all_names}
@@ -116,7 +120,7 @@ def _find_forms(text: str, tools: ToolSet, has_calls: bool) -> dict[int, str]:
             tool = tools.match(name)
             parameters = tool.properties.keys() if tool else frozenset[str]()
             for start in _find_word(text, name, (name, *parameters)):
-                _classify(text, start, start + len(name), parameters, forms)
+                _classify(text, start, start + len(name), parameters, notations)
     if "</" in text:
         parameters = frozenset(name for tool in tools.values() for name in tool.properties)
         end = 0
@@ -124,8 +128,8 @@ def _find_forms(text: str, tools: ToolSet, has_calls: bool) -> dict[int, str]:
             first = _KEY.search(text, max(end, match.start() - _LONGEST), match.start())
             start, end = max(end, text.rfind("\n", 0, first.start()) + 1) if first else end, match.end()
             if first and first[1] in parameters:
-                forms.setdefault(start, "other")
-    return forms
+                notations.setdefault(start, "other")
+    return notations
 
 
 def _fits_a_tool(arguments: Json, tools: ToolSet) -> bool:
@@ -137,13 +141,13 @@ def _fits_a_tool(arguments: Json, tools: ToolSet) -> bool:
 
 def _search(text: str, tools: ToolSet, offset: int, has_calls: bool) -> Iterator[RejectedCall]:
     line, end = MarkdownContext(), 0
-    for start, form in sorted(_find_forms(text, tools, has_calls).items()):
+    for start, notation in sorted(_find_apparent_calls(text, tools, has_calls).items()):
         if start < end:
             continue
         line.add(text[end:start])
         reason = line.quote_reason
         end, line_end = _find_bracket_end(text, start), _find_line_end(text, start)
-        if form == "other":
+        if notation == "other":
             reason, end = "unknown-form" if reason in ("", "code-fence") else reason, line_end
         elif not reason:
             around = text[text.rfind("\n", 0, start) + 1 : start] + text[end : _find_line_end(text, end)]
@@ -169,18 +173,18 @@ def _continues_word(character: str) -> bool:
     return character.isalnum() or character in ("_", "-")
 
 
-def _classify(text: str, start: int, end: int, parameters: Set[str], forms: dict[int, str]) -> None:
-    """If the name ``text[start:end]`` belongs to a call rather than a sentence, add the call's start and form to
-    ``forms``."""
+def _classify(text: str, start: int, end: int, parameters: Set[str], notations: dict[int, str]) -> None:
+    """If the tool's name ``text[start:end]`` belongs to a call rather than a sentence, add the call's offset and
+    notation to ``notations``. ``parameters`` are the tool's."""
     line_start = text.rfind("\n", 0, start) + 1
     near = text[max(0, start - _CONTEXT) : start]
     before = text[max(line_start, start - _CONTEXT) : start]
     after = text[end : end + _CONTEXT]
     is_labeled = _LABEL.search(before)
     if _JSON_NAME.search(near) or (_JSON_KEY.search(near) and _AFTER_KEY.match(after)):
-        forms[text.rfind("{", 0, start)] = "json"
+        notations[text.rfind("{", 0, start)] = "json"
     elif not is_labeled and _BRACKET.match(after):
-        forms[start] = "name"
+        notations[start] = "name"
     elif (
         _GLUED.match(after)
         or ((is_labeled or _MARKER.search(before)) and _ARGUMENTS.match(after))
@@ -192,7 +196,7 @@ def _classify(text: str, start: int, end: int, parameters: Set[str], forms: dict
         or ((key := _FIRST_KEY.match(after)) and parameters & {*key.groups()})
         or _LATE_NAME.search(near)
     ):
-        forms[line_start + len(before) - len(before.lstrip())] = "other"
+        notations[line_start + len(before) - len(before.lstrip())] = "other"
 
 
 def _find_line_end(text: str, start: int) -> int:

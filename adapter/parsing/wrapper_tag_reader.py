@@ -1,4 +1,4 @@
-"""Parse calls in wrapper tags, which no format defines: the tags around a call, the call, and the closing tags."""
+"""Parse calls inside wrapper tags, which no format defines: the opening tags, the call, and the closing tags."""
 
 from __future__ import annotations
 
@@ -59,8 +59,9 @@ class WrappedCallReader:
             yield from self._read_wrapped_call()
 
     def reread(self, marker: str, raw: str) -> Reader[bool]:
-        """Parse ``raw``, which the parser for ``marker`` has rejected, as a wrapper tag and a call after it. Consume
-        nothing and return False if it is not, or if too much of the answer has already been parsed again."""
+        """Parse ``raw`` as a wrapper tag and a call after it, because the parser for ``marker``, the tag, has rejected
+        it. If it is not, or if too much of the answer has already been parsed again, consume nothing and return
+        False."""
         if not (is_tag(marker) and self._state.line.is_blank):
             return False
         self._source.reread_characters += len(raw)
@@ -109,7 +110,8 @@ class WrappedCallReader:
         return True
 
     def _read_announced_call(self) -> Reader[bool]:
-        """Parse a call without markers in a tag that announces it, or return False."""
+        """Parse a tag that announces a call, such as ``<function_call>``, and a call without markers in it. If there is
+        none, consume nothing and return False."""
         tag = yield from peek_announcing_tag(self._source)
         if not tag or f"<{tag.lower()}>" in self._tables.openers:
             return False

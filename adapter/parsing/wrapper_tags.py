@@ -53,8 +53,11 @@ def with_closing_tags(markers: WeakMarkerSet) -> WeakMarkerSet:
 
 
 def consume_wrapper(source: BodySource, openers: MarkerSet, has_namespaces: bool) -> Reader[str]:
-    """Consume and return the tags here, with whitespace, if a call follows them. Otherwise, consume nothing and return
-    "". ``openers`` are the markers of calls. ``has_namespaces``: whether ``<NAMESPACE:invoke`` also begins a call."""
+    """Consume and return the wrapper tags at the current position, with whitespace, if a call follows them. Otherwise,
+    consume nothing and return "".
+
+    ``openers`` are the opening markers of calls. ``has_namespaces``: whether ``<NAMESPACE:invoke`` also begins a call.
+    """
     taken: list[str] = []
     for _ in range(MAX_DEPTH):
         tag = yield from source.peek_match(_TAG, _TAG_LIMIT, _TAG_BEGINNING.match)
@@ -72,8 +75,8 @@ def consume_wrapper(source: BodySource, openers: MarkerSet, has_namespaces: bool
 
 
 def names_tool(marker: str, tools: ToolSet) -> bool:
-    """Return whether ``marker`` opens a call only because it is a tool's name, such as ``<search>``. Inside a tag that
-    does not announce calls, it may be a parameter of an unknown tool."""
+    """Return whether ``marker`` is a tag named after a tool, such as ``<search>``. Inside a tag that does not announce
+    calls, it may be a parameter of an unknown tool."""
     return tools.match(marker.strip("<>{\n /")) is not None
 
 

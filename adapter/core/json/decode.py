@@ -20,9 +20,9 @@ from adapter.core.json.strict import (
 
 _BETWEEN = re.compile(r"(?:[ \t\r\n\ufeff\u200b\u2060,;}\]]|```[A-Za-z]*)*")
 _REGROUPS = frozenset({"unescaped-quote", "missing-bracket", "missing-comma", "single-quotes", "unquoted-key"})
-"""Repairs that may move a key and its value into another object, or part of them into a string."""
+"""Repairs that may put a key and its value into the wrong object, or into a string."""
 _MEMBER = re.compile(r"\"?([\w.-]+)\"\s*:")
-"""Matches a key directly after a closed object."""
+"""Matches a key and its colon. Directly after an object, they show that the object was closed too early."""
 
 
 def decode_json(text: str, start: int = 0, *, closed: bool = True) -> DecodedJson:

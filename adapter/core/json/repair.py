@@ -65,7 +65,7 @@ _AFTER_ITEM = re.compile(rf"{_GAP}(?:$|{_END}|,)", re.DOTALL)
 _BARE = r"[^\W\d](?:[\w ./@~%&!?-]|:(?=\S))*?"
 _BARE_MEMBER = re.compile(rf"{_BARE}(?=\s*(?:[}}\]]|,\s*(?:[}}\]]|{_A_KEY})))", re.DOTALL)
 _BARE_ITEM = re.compile(rf"{_BARE}(?=\s*[,\]])")
-"""Match strings without quotes: words, paths and addresses, but not expressions."""
+"""Match unquoted strings in an object and in a list: words, paths and addresses, but not expressions."""
 _BARE_DIGITS = re.compile(
     r"(?:\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?|\d{1,2}:\d\d(?::\d\d)?"
     r"|\d+(?:\.\d+){2,}|\d+(?:\.\d+)?(?:%|(?![eE]\d)[A-Za-z]+))(?=\s*[,}\]])"
@@ -165,7 +165,7 @@ class JsonRepairer:
             self.take_separator("}")
 
     def skip_repeated_objects(self, start: int) -> None:
-        """Skip copies that directly follow the object from ``start`` to the current position."""
+        """Skip copies of the object that was just parsed, from ``start`` on, that directly follow it."""
         while self.text.startswith("{", self.position) and self.text[start] == "{":
             written = self.text[start : self.position]
             if not self.text.startswith(written, self.position):
@@ -292,8 +292,8 @@ class JsonRepairer:
             parts.append(char)
 
     def is_at_boundary(self, start: int) -> bool:
-        """Return whether the quote just consumed may begin or end a string nested in the one at ``start``, because JSON
-        punctuation is next to it. If so, the outer string continues at least to the next such quote."""
+        """Return whether JSON punctuation is next to the quote just consumed. The quote may then begin or end a string
+        nested in the string at ``start``, which continues at least to the next such quote."""
         before = self.text[max(start, self.position - 20) : self.position - 1].rstrip()
         return before[-1:] in ",:{[" or self.text[self.position : self.position + 20].lstrip()[:1] in ",:}]\"'"
 

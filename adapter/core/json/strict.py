@@ -47,8 +47,8 @@ class DecodedJson(NamedTuple):
 
 
 def decode_strict(text: str, start: int = 0, before: str = "") -> DecodedJson | None:
-    """Decode the JSON value at ``start``. Return None if it is invalid, repeats a key or has a `LITERAL_ESCAPE`.
-    ``before`` is the text that usually follows the value, a hint that speeds up the decoding of long values."""
+    """Decode the JSON value at ``start``. Return None if it is invalid, repeats a key or has an ambiguous escape
+    (`LITERAL_ESCAPE`). ``before`` is a hint that speeds up long values: the text that usually follows the value."""
     start = _SPACE.match(text, start).end()  # type: ignore[union-attr]
     decoded = _decode_whole_value(text, start, text.find(before, start)) if before else None
     try:
@@ -81,8 +81,8 @@ def _decode_whole_value(text: str, start: int, end: int) -> tuple[Json, int] | N
 
 
 def _repeats_key(value: Json, text: str, start: int, end: int) -> bool:
-    """Return whether the text has more keys than ``value``. The longest string, perhaps a file's text, is not
-    searched."""
+    """Return whether an object in ``text[start:end]``, the JSON text of ``value``, repeats a key: the text then has
+    more keys than ``value``. The longest string, perhaps a file's text, is not searched."""
     members, longest = _measure(value)
     skipped = text.find(json.dumps(longest[:40], ensure_ascii=False)[:-1], start, end) if len(longest) > LONG else -1
     parts = [(start, end)] if skipped < 0 else [(start, skipped), (skipped + len(longest), end)]
@@ -103,14 +103,15 @@ def _measure(value: Json) -> tuple[int, str]:
 
 
 def _has_usual_numbers(value: Json) -> bool:
-    """Return whether all numbers are integers of at most 64 bits. jiter does not keep the spelling of floats."""
+    """Return whether all numbers in ``value`` are integers of at most 64 bits. For other numbers, jiter does not keep
+    the text that the model wrote."""
     match value:
         case dict():
             return all(map(_has_usual_numbers, value.values()))
         case list():
             return all(map(_has_usual_numbers, value))
         case float():
-            return False  # its spelling is lost
+            return False
         case int():
             return value.bit_length() <= 64
         case _:
@@ -144,8 +145,9 @@ def parse_finite_float(spelling: str) -> int | float:
 
 
 def keep_number_text(value: int | float, spelling: str) -> int | float:
-    """Return ``value`` as a number that keeps ``spelling``, the model's text, unless JSON would write the same text.
-    The spelling matters if a string parameter, such as a version, was written as the number 3.10."""
+    """Return ``value`` as a `VerbatimInt` or `VerbatimFloat` with ``spelling``, the text that the model wrote. If JSON
+    would write the same text, return ``value`` itself. The text matters if a string parameter, such as a version, was
+    written as the number 3.10."""
     if repr(value) == spelling:
         return value
     spelt: VerbatimInt | VerbatimFloat = VerbatimInt(value) if isinstance(value, int) else VerbatimFloat(value)
@@ -168,7 +170,8 @@ def encode_as_written(value: Json) -> str:
 
 
 def find_leading_zeros(value: Json) -> str:
-    """Return the first number in ``value`` that the model wrote with leading zeros, and that may be octal, or ""."""
+    """Return the text of the first number in ``value`` that the model wrote with leading zeros, or "" if there is none.
+    Such a number may be octal."""
     match value:
         case VerbatimInt():
             return value.spelling if _LEADING_ZEROS.match(value.spelling) else ""

@@ -86,7 +86,8 @@ def _find_changes_within(old: Sequence[str], new: Sequence[str], regions: Sequen
 
 
 def _join_opcodes(old: Sequence[str], new: Sequence[str]) -> Iterator[LineChange]:
-    """Join adjacent insertions and deletions, which rapidfuzz reports separately."""
+    """Yield the changes between two lists of lines. Adjacent insertions and deletions, which rapidfuzz reports
+    separately, are one change."""
     for is_equal, group in groupby(LCSseq.opcodes(old, new), lambda code: code.tag == "equal"):
         if not is_equal:
             codes = list(group)
@@ -101,7 +102,7 @@ def _split_diff_lines(text: str) -> list[str]:
 
 
 def _split_changed_lines(old: Sequence[str], after: str, regions: Sequence[LineChange]) -> list[str]:
-    """Split ``after`` into lines, copying those outside the regions from ``old``, which is faster."""
+    """Split ``after`` into lines. Lines outside the changed ``regions`` are copied from ``old``, which is faster."""
     lines: list[str] = []
     position = offset = 0
     for start, end, new_start, new_end in regions:

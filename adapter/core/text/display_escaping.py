@@ -37,7 +37,7 @@ _EMPTY_LINES = re.compile(rf"\n(?:[ +-]?[^\S\n]*\n){{{MAX_EMPTY_LINES + 1},}}")
 
 
 def escape_for_display(text: str, keep: str = "") -> str:
-    """Escape control, invisible and surrogate characters in ``text``, except characters in ``keep``."""
+    """Escape control, invisible and surrogate characters in ``text``, except the characters in ``keep``."""
     if text.isascii():
         return _CONTROLS.sub(lambda match: match[0] if match[0] in keep else _escape_character(ord(match[0])), text)
     return _compile_hidden_pattern().sub(

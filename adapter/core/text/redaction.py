@@ -103,7 +103,8 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 
 
 class Redactor:
-    """Redacts credentials: secrets in ``environment``, values in ``known``, and text in the form of a credential."""
+    """Replaces credentials in text: secret values of the variables in ``environment``, the values in ``known``, and
+    text that has the form of a credential."""
 
     def __init__(self, environment: Mapping[str, str], known: Iterable[str | None] = ()) -> None:
         values = {value: name for name, value in environment.items() if SECRET_NAME.search(name)}
@@ -159,7 +160,8 @@ class Redactor:
         return redacted
 
     def find_safe_prefix(self, pieces: Sequence[str]) -> set[int]:
-        """Return every n for which redacting the first n ``pieces`` separately gives the same result."""
+        """Return each number of ``pieces`` that can be redacted now, before more text arrives. The result is then the
+        same as for the whole text, because no credential extends beyond these pieces."""
         text = "".join(pieces)
         limit, spans = self._find_limit(text), list(self._find_spans(text))
         ends = enumerate(accumulate(map(len, pieces)), start=1)
@@ -168,7 +170,7 @@ class Redactor:
         }
 
     def _find_limit(self, text: str) -> int:
-        """Return the index of the first character that may belong to an incomplete credential."""
+        """Return the index at which a credential may begin that is incomplete at the end of ``text``."""
         starts = [_find_word_start(text, len(text))]
         if lead := _BEGINNING.search(text, max(len(text) - 2 * MAX_BUFFERED, 0)):
             starts.append(_find_word_start(text, lead.start()))  # "client_secret" is a keyword, "secret" alone is not

@@ -76,7 +76,8 @@ def _compile_if_safe(pattern: str) -> regex.Pattern[str] | None:
 
 
 def clip_searched_part(pattern: regex.Pattern[str], text: str) -> str:
-    """Return the text to search: the first `MAX_CAPTURED` characters if the pattern captures groups."""
+    """Return the part of ``text`` to search: its first `MAX_CAPTURED` characters if the pattern captures groups, or
+    else all of it."""
     return text[:MAX_CAPTURED] if pattern.groups else text
 
 
@@ -107,11 +108,11 @@ _SPELLED = re.compile(r"\\[xuUNpPkgL0-9]|\[:|\{[^\d,}]")
 
 
 def compile_for_text(pattern: str, ignore_case: bool = False) -> regex.Pattern[str] | None:
-    """Compile ``pattern`` for a fast first search through multi-line text, or return None if its syntax does not allow
-    that.
+    """Compile ``pattern``, which is meant for single lines, for a fast search through multi-line text. Return None if
+    its syntax does not allow that.
 
-    The result finds each line that ``pattern`` matches, or a line before it. It may also find other lines, so the
-    caller must check each line with ``pattern``.
+    From any position, the first match is at or before the first line that ``pattern`` matches. It may also be in
+    another line, so the caller must check each line with ``pattern``.
     """
     if _NEEDS_LINES.search(pattern):
         return None

@@ -7,7 +7,8 @@ JOIN_AT = 64
 
 
 class StringBuilder:
-    """Collects strings. ``size`` is the total number of characters. Adding a string takes amortized constant time."""
+    """Collects strings, which ``str()`` joins. ``size`` is the total number of characters. Adding a string takes
+    amortized constant time."""
 
     __slots__ = ("_joined", "_new", "size")
 

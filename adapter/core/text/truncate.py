@@ -1,7 +1,7 @@
 """Truncate tool results for a small context window, with a hint about the next step.
 
-The rule is from the Zaguan Blade document: of a result over 50 KB or 2,000 lines, only the first 100 and last 50 lines
-are shown. These are also cut to the byte limit, which the result never exceeds, because a single line may have 1 MB.
+The rule is from the Zaguan Blade document: only the first 100 and last 50 lines of a result over 50 KB or 2,000 lines
+are shown. Because a single line may have 1 MB, these lines are also cut to the byte limit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _NEXT_STEP = "Request less: a line range, a narrower path or a more specific pat
 def truncate(
     text: str, max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES, head: int = HEAD_LINES, tail: int = TAIL_LINES
 ) -> str:
-    """Return ``text`` if it is within both limits. Otherwise, return its head and tail, with a message between them.
+    """Return ``text`` if it is within both limits. Otherwise, return its first ``head`` and last ``tail`` lines, with a
+    message between them.
 
     The result is valid UTF-8 of at most ``max_bytes`` bytes. No character is split, and lone surrogates are replaced.
     The time is linear in the length of ``text``.

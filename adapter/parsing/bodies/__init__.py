@@ -1,4 +1,4 @@
-"""Body parsers that formats share, one file each."""
+"""Parsers for the text after a call's opening marker (`adapter.parsing.format.BodyReader`), which formats share."""
 
 __all__ = [
     "arg_key_value", "arrow_call", "bare_xml_function", "call_announcing_tags", "call_colon_tag", "call_section",

@@ -42,7 +42,7 @@ _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
 @dataclass(frozen=True, slots=True)
 class KeyValueTags:
-    """The tags that a model family writes around a call and its pairs."""
+    """The tags that a model family writes around a call, its keys and its values."""
 
     open: str = "<tool_call>"
     close: str = "</tool_call>"
@@ -52,18 +52,18 @@ class KeyValueTags:
     value_open: str = "<arg_value>"
     value_close: str = "</arg_value>"
     separator: str = ""
-    """An optional marker between the name and the pairs."""
+    """A marker that may come between the name and the pairs."""
     section_close: str = ""
     """A tag that may follow the last call."""
     type: tuple[str, str] | None = None
-    """The tags around the value's type, which may precede the value."""
+    """The tags around the name of a value's type, which may precede the value, or None."""
 
     @classmethod
     def with_affixes(
         cls, prefix: str = "", suffix: str = "", *, section_close: str, separator: str = "", type: str = ""
     ) -> KeyValueTags:
-        """Return GLM's tags with ``prefix`` and ``suffix`` around each word. ``type`` is the word for the tag of a
-        value's type."""
+        """Return GLM's tags with ``prefix`` and ``suffix`` around each word. ``type`` is the word in the tags around
+        the type of a value, or ""."""
 
         def build_pair(word: str) -> tuple[str, str]:
             return f"<{prefix}{word}{suffix}>", f"</{prefix}{word}{suffix}>"
@@ -90,10 +90,10 @@ TELECHAT = KeyValueTags(
 
 
 class KeyValueReader:
-    """Parses a call after its opening tag.
+    """Parses a call with key-value pairs, after its opening tag.
 
-    ``own`` names the formats whose native notation uses these tags. GLM's pairs are also native to every format that
-    writes pairs in the shared ``<tool_call>`` tag (``tool_call_body`` is ``"pairs"``).
+    ``own`` are the names of the formats that write ``tags``. Every format whose ``tool_call_body`` is ``"pairs"`` also
+    writes GLM's tags.
     """
 
     def __init__(self, tags: KeyValueTags, own: tuple[str, ...] = ()) -> None:
@@ -135,7 +135,8 @@ class KeyValueReader:
         return source.expected_format in self.own or (self.tags is GLM and source.tool_call_body == "pairs")
 
     def __call__(self, source: BodySource, consumed: list[str], *, is_opened: bool = True) -> Reader[BodyResult | None]:
-        """Return the call. If the text does not begin with a name in this layout, consume nothing and return None."""
+        """Parse the call. If the text does not begin with a name and pairs in these tags, consume nothing and return
+        None. ``is_opened``: whether the call has its opening tag."""
         ahead: list[str] = []
         call = yield from self._consume_name(source, ahead)
         if call is None and (yield from self._begins_with_key(source)):
@@ -155,7 +156,7 @@ class KeyValueReader:
             return error.result
 
     def read(self, source: BodySource, consumed: list[str], *, is_opened: bool = True) -> Reader[BodyResult]:
-        """Parse a call after an opening tag that only one family uses. The call may also be in JSON. This method is a
+        """Parse a call, in pairs or JSON, after an opening tag that only one family uses. This method is a
         `BodyReader`."""
         char = yield from source.skip_space(consumed)
         if not char:
@@ -182,8 +183,8 @@ class KeyValueReader:
         )
 
     def _consume_name(self, source: BodySource, ahead: list[str]) -> Reader[PendingCall | None]:
-        """Consume a tool's name and return a call to the tool. Return None unless a pair, JSON or the end of the call
-        follows."""
+        """Consume a tool's name into ``ahead``, and return a call to that tool. Return None unless a pair, JSON or the
+        end of the call follows."""
         name = yield from _consume_word(source)
         ahead.append(name)
         char = yield from source.skip_space(ahead)
@@ -222,7 +223,8 @@ class KeyValueReader:
         return call if call.has_parameter(key) else None
 
     def _split_glued_key(self, call: PendingCall, ahead: list[str], source: BodySource) -> PendingCall | None:
-        """If a tool's name and a key run together, put back the key and return the call. Otherwise, return None."""
+        """Check whether the name in ``call`` is a tool's name and one of its parameters without a space between them.
+        If so, put back the parameter and return a call to the tool. Otherwise, return None."""
         for tool in sorted(source.tools.values(), key=lambda tool: -len(tool.name)):
             key = call.name.removeprefix(tool.name)
             if key != call.name and key in tool.properties:
@@ -341,8 +343,8 @@ class KeyValueReader:
     def _read_value_open(
         self, source: StreamBuffer, consumed: list[str], call: PendingCall
     ) -> Reader[tuple[bool, str]]:
-        """Consume the value's opening tag, and any repeated tags or the value's type before it. Return whether the
-        opening tag is present, and the type. Without the tag, the value begins here."""
+        """Consume the opening tag of a value, and repeated tags or the value's type before it. Return whether the
+        opening tag is present, and the type or "". Without the tag, the value begins at the current position."""
         type = ""
         while True:
             gap: list[str] = []
@@ -369,7 +371,7 @@ class KeyValueReader:
 
 
 def remove_bracket(tag: str) -> str:
-    """Return the opening ``tag`` without its first bracket, which quantized models sometimes omit."""
+    """Return ``tag`` without its first bracket, which quantized models sometimes omit."""
     return tag.removeprefix("<")
 
 

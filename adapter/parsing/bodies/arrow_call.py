@@ -1,4 +1,4 @@
-"""Parse calls with arrows and options, which MiniMax M2 and others write if their own tags are stripped.
+"""Parse calls written with ``=>`` and ``--KEY``, which MiniMax M2 and others write if their own tags are stripped.
 
 ::
 
@@ -108,8 +108,8 @@ def _add_arguments(call: PendingCall, text: str) -> None:
 
 
 def _add(call: PendingCall, key: str, text: str, position: int) -> int:
-    """Add the value at ``position``, and return its end. An option without a value is true. Raises FormatError for an
-    invalid value."""
+    """Add the value of ``key`` at ``position`` in ``text`` to ``call``, and return the value's end. An option without a
+    value is true. Raises FormatError for an invalid value."""
     if _NEXT.match(text, position):
         call.add_value(key, True)
         return position

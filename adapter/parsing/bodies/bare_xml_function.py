@@ -1,4 +1,4 @@
-"""Parse XML functions without ``<tool_call>``, or with a broken opening tag.
+"""Parse the XML functions of `xml_function` without ``<tool_call>`` around them, or with a broken opening tag.
 
 ::
 
@@ -27,8 +27,8 @@ _MAY_BE_BROKEN_OPENER = re.compile(rf"\s*+(=?)([\w.:-]*+){_MAY_END_BROKEN_NAME}"
 
 
 def read_unwrapped_function(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call without ``<tool_call>``, which Qwen3-Coder often omits. Llama 3.1's custom tool calls,
-    ``<function=NAME>{JSON}</function>``, never have ``<tool_call>``."""
+    """Parse a call after ``<function=`` without ``<tool_call>``, which Qwen3-Coder often omits. Llama 3.1's custom tool
+    calls, ``<function=NAME>{JSON}</function>``, never have ``<tool_call>``."""
     if not source.at_line_start and not (yield from _begins_block(source)):
         return TEXT
     start = len(consumed)
@@ -76,7 +76,8 @@ def _read_broken(
 
 
 def _begins_block(source: StreamBuffer) -> Reader[bool]:
-    """Return whether a line break or JSON follows ``NAME>``, as in a call but not in a sentence."""
+    """Return whether ``NAME>`` comes next, and a line break or JSON after it, as in a call but not in a sentence.
+    Nothing is consumed."""
     ahead: list[str] = []
     name = yield from consume_tag_name(source, ahead)
     yield from source.wait_for_character()

@@ -50,20 +50,22 @@ _fence = MarkerSet("```")
 
 
 def _takes(call: DecodedCall, tools: ToolSet) -> bool:
-    """Return whether the tool has parameters for all arguments. If not, the text may be the tool's definition."""
+    """Return whether ``call`` names a known tool that has all its arguments as parameters. If not, the text may be the
+    definition of a tool."""
     tool = tools.match(call.name)
     return tool is not None and call.arguments.keys() <= tool.properties.keys()
 
 
 @lru_cache(maxsize=64)
 def build_announced_opener(tag: str) -> CallOpener:
-    """Return the opener ``<tag>`` with a parser for the call after it."""
+    """Return the opening marker ``<tag>`` with a parser that accepts a call in any notation after it."""
     return mark_foreign_opener(CallOpener(f"<{tag}>", build_announced_reader(f"<{tag}>", f"</{tag}>")))
 
 
 @lru_cache(maxsize=64)
 def build_announced_reader(opening: str, closing: str) -> BodyReader:
-    """Return a parser for the text between ``opening``, which announces a call, and ``closing``."""
+    """Return a parser that accepts a call in any notation between ``opening``, which announces a call, and
+    ``closing``."""
     close, read_python = get_marker_set(closing), PythonBlock(closing, fence="```", opening=opening)
 
     def read(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:

@@ -25,7 +25,8 @@ _MAY_BE_NAME = re.compile(r"[\w.:-]*+\s*+")
 
 
 class _CallElement:
-    """Parses the body after ``<WORD:``. ``closing`` is the usual end of pairs. An instance is a `BodyReader`."""
+    """Parses a call after ``<WORD:``. ``closing`` is the text after the braces with the arguments. An instance is a
+    `BodyReader`."""
 
     def __init__(self, word: str, closing: str) -> None:
         self.word = word

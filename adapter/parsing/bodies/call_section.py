@@ -1,4 +1,4 @@
-"""Parse calls inside a section. The section has markers, and so does each call in it.
+"""Parse calls inside a section: markers enclose all calls of an answer, and further markers enclose each call.
 
 ::
 
@@ -26,11 +26,12 @@ ERROR_LIMIT = 2_000
 """Maximum length of a closed section without calls that is reported as an invalid call."""
 
 _SIGNS = frozenset("<{=")
-"""Characters that show that the text before the first intact call contains a damaged call."""
+"""Characters of which a damaged call contains at least one. Other text before a section's first call is dropped."""
 
 
 class CallSection:
-    """The markers of a section and of the calls in it.
+    """Parses a section of calls: ``opens`` and ``closes`` are its markers, and ``call_opens`` the opening markers of
+    the calls in it.
 
     Args:
         read_call: Parser for a call after any marker of ``call_opens``.
@@ -114,7 +115,7 @@ class CallSection:
         return result.with_fixes(*fixes)
 
     def read_alone(self, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-        """Parse a call at its own opening marker: a later call of a section, or a call without a section."""
+        """Parse the body after the opening marker of a call: a later call of a section, or a call without a section."""
         if not (self._calls_anywhere or source.at_line_start or source.after_call):
             return TEXT
         fixes = self._find_spelling_fixes(consumed[-1])
@@ -145,8 +146,8 @@ class CallSection:
         return self._end_without_call(text, at_line_start)
 
     def _end_without_call(self, text: str, at_line_start: bool) -> BodyResult:
-        """Return the result for a section without a call: empty, text, or an error if ``text`` was probably meant as a
-        call."""
+        """Return the result for a section that contains ``text`` but no call: empty, `TEXT`, or an error if ``text``
+        was probably meant as a call."""
         if not text.strip():
             return BodyResult()
         if not at_line_start:

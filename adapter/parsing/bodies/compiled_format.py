@@ -1,4 +1,4 @@
-"""`CompiledFormat`, the result of compiling a format specification, and helpers that the compilers share."""
+"""`CompiledFormat`, the part of a `Format` that is compiled from a `FormatSpec`, and functions for its compilers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adapter.parsing.format_spec import FormatSpec
 
 
 class UnsupportedLayoutError(Exception):
-    """Raised if no parser supports a specification. ``str(error)`` names the unsupported part."""
+    """Raised if no parser supports the notation in a `FormatSpec`. ``str(error)`` names the unsupported part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,12 @@ def strip_both(section: tuple[str, str]) -> tuple[str, str]:
 def wrap_in_section(
     section: tuple[str, str], opening: str, closes: tuple[str, ...], read: BodyReader
 ) -> CompiledFormat:
-    """Return the part of a format that recognizes calls: each begins with ``opening``, is parsed by ``read`` and may
-    end with one of ``closes``. ``section`` is the text before and after the whole list of calls. Raises
-    UnsupportedLayoutError if only its first text is not empty."""
+    """Return the part of a format for calls that begin with the marker ``opening``, are parsed by ``read`` and may end
+    with one of ``closes``.
+
+    ``section`` is the text before and after all calls. Raises UnsupportedLayoutError if only its first text is not
+    empty.
+    """
     read, closers = read if is_marker(opening) else build_word_reader(read), (*closes, section[1])
     if section[0] in ("", opening):
         return CompiledFormat((CallOpener(opening, read),), closers=closers)
@@ -58,7 +61,8 @@ def wrap_in_section(
 
 
 def compile_described(spec: FormatSpec, read: BodyReader, closing: str) -> CompiledFormat:
-    """Build the openers for calls that ``read`` parses after the head of ``spec``, up to the marker ``closing``."""
+    """Return the part of a format for calls that begin with ``spec.head``, are parsed by ``read`` and end with the
+    marker ``closing``. Raises UnsupportedLayoutError if the head has no word."""
     opening = spec.head.strip()
     if not re.search(r"\w", opening):
         raise UnsupportedLayoutError(f"the text before the name is {spec.head!r}, which is not a marker")

@@ -30,10 +30,11 @@ from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.decoded_json_calls import DecodedCall
 
 TYPED_HEADS, UNTYPED_HEADS = "deepseek typed heads", "deepseek untyped heads"
-"""Body variants: DeepSeek V3 writes ``function`` and a separator before the name, V3.1 writes only the name."""
+"""Members of `Format.body_variants`. DeepSeek V3 writes ``function`` and a separator before the name; V3.1 writes only
+the name."""
 
 TYPED_NAME = "function="
-"""Prefix that distilled models write before a name, after V3's word before the separator."""
+"""Prefix that models distilled from DeepSeek V3 write before a name, in addition to V3's ``function``."""
 
 STEP_TAGS = XmlInvokeTags(
     call=("<steptml:invoke",),
@@ -44,7 +45,7 @@ STEP_TAGS = XmlInvokeTags(
 
 
 def _list_spellings(words: str) -> tuple[str, ...]:
-    """Return all spellings of a token: DeepSeek's, Step's, and misspellings that models write."""
+    """Return all spellings of the token with ``words``: DeepSeek's, Step's, and misspellings that models write."""
     return tuple(f"<{bar}{words.replace(' ', gap)}{bar}>" for bar in "｜|" for gap in "▁_ ")
 
 

@@ -95,8 +95,8 @@ def _build_openers(language: str) -> tuple[CallOpener, ...]:
 
 
 def _read_broken_tag(calls: MarkerSet | None, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a tag whose word is misspelt. With ``calls``, it is a section's opening tag, directly before one of these
-    markers; otherwise, a closing tag directly after a call."""
+    """Parse a tag whose word is misspelt. With ``calls``, it must be the opening tag of a section, directly before one
+    of these markers. Without ``calls``, it must be a closing tag directly after a call."""
     ahead: list[str] = []
     word = yield from source.consume_until(">", WORD_LIMIT, ahead)
     if word is None and source.final and source.after_call and calls is None:
@@ -112,8 +112,8 @@ def _read_broken_tag(calls: MarkerSet | None, source: BodySource, consumed: list
 
 @lru_cache
 def _build_function_reader(language: str) -> XmlInvokeReader:
-    """Return a parser for the parameters after ``<function>`` and a name. It accepts the closing tags of both
-    notations."""
+    """Return a parser for the parameters after ``<function><name>NAME</name>``. It accepts the closing tags of DSML and
+    of plain XML."""
     tags = _build_all_tags(language)
     return XmlInvokeReader(
         tags._replace(
@@ -162,7 +162,7 @@ def build_dsml_format(
     result: str,
     language: str = "DSML",
 ) -> Format:
-    """Build the format of one release.
+    """Build the format of one DeepSeek release.
 
     Args:
         section: The word in the section's tags.

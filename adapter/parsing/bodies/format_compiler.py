@@ -1,7 +1,7 @@
-"""Compile a `FormatSpec` to a `Format` that uses the body parsers in this folder.
+"""Compile a `FormatSpec`, the description of a notation, to a `Format` that uses the parsers in this folder.
 
-For markers that several model families share, it uses the parser that handles all these families and their models'
-typical errors. For other markers, it builds a parser from the specification.
+Markers that several model families share get the parser that handles all these families and their models' typical
+errors. For other markers, a parser is built from the specification.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MAX_MARKER = 200
 
 
 MAX_BRACKETS = 50
-"""Maximum number of brackets that are tried as the start of the JSON around a name."""
+"""Maximum number of brackets at which the search for the JSON around a tool's name tries to decode it."""
 
 
 def compile_format(spec: FormatSpec) -> Format:
@@ -153,7 +153,8 @@ def _find_json_around_name(text: str) -> tuple[int, int, Json]:
 
 
 def _find_own_fixes(value: Json, key: str) -> set[str]:
-    """Return the repairs that would be reported for a call written exactly in this format."""
+    """Return the repairs that would be reported for ``value``, a call written exactly as the format requires. ``key``
+    is the format's key for the arguments."""
     try:
         return {fix for call in extract_calls(value, key) for fix in call.fixes}
     except FormatError:
@@ -161,7 +162,8 @@ def _find_own_fixes(value: Json, key: str) -> set[str]:
 
 
 def _ignore_fixes(read: BodyReader, fixes: set[str]) -> BodyReader:
-    """Wrap ``read`` so that it does not report the repairs ``fixes``, which the format requires."""
+    """Return a parser that calls ``read`` and removes the repairs ``fixes``, because this is how the format writes
+    calls."""
 
     def read_own(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         return (yield from read(source, consumed)).remove_fixes(*fixes)

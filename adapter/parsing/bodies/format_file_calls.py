@@ -8,9 +8,9 @@
       city: Oslo
     </call>
 
-The body is YAML, or key-value pairs, or a JSON object instead of pairs that this notation cannot hold. It ends at the
-first closing marker at which it can be parsed, so that a value may contain a closing marker, or before the next call.
-``{name}`` and ``{key}`` in the texts represent the current name and key.
+The arguments are YAML, or key-value pairs, or a JSON object instead of pairs that could not be parsed back. A call ends
+at the first closing marker up to which it can be parsed, so that a value may contain a closing marker, or before the
+next call. ``{name}`` and ``{key}`` in the literal text represent the current name and key.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ MAX_RETRIED = 20_000
 _PLAIN = re.compile(r"[^\W\d][\w ./@()-]*", re.ASCII)
 
 DecodeBody: TypeAlias = Callable[[str, PendingCall], None]
-"""A function that adds the arguments in a body's text to the call. It raises FormatError for invalid text."""
+"""A function (text, call) that adds the arguments in the text to the call. It raises FormatError for invalid text."""
 
 SplitPairs: TypeAlias = Callable[[str], list[tuple[str, str]] | JsonObject]
-"""A function that splits a body's text into keys and the texts of their values, or returns a JSON object that replaces
-them. It raises FormatError for invalid text."""
+"""A function that splits the text of a call's arguments into pairs: a key and the text of its value. If a JSON object
+replaces the pairs, it returns the object. It raises FormatError for invalid text."""
 
 
 class DescribedCall:
     """Parses ``NAME<after_name>...<closing>`` after the opening marker. An instance is a `BodyReader`.
 
-    ``after_name`` are the texts that may follow a name. ``opening`` begins the next call. ``needs_closing``: whether a
-    body is complete only with its closing marker.
+    ``after_name`` are the texts that may follow a name. ``opening`` begins the next call. ``decode_body`` decodes the
+    text between the name and ``closing``. ``needs_closing``: whether a call without its closing marker is incomplete.
     """
 
     def __init__(
@@ -130,8 +130,8 @@ class DescribedCall:
 
 
 def loosen(text: str) -> str:
-    """Return a pattern for ``text`` in which any whitespace may replace a line break. After a tag, it may also be
-    missing."""
+    """Return a pattern for ``text`` in which a line break may be followed by more whitespace. After a tag, any
+    whitespace may replace the line break, or it may be missing."""
     *pieces, last = re.split(r"[ \t]*\r?\n\s*", text)
     breaks = (r"\s{0,20}" if piece.endswith((">", "]")) else r"[ \t]*\r?\n\s{0,20}" for piece in pieces)
     return "".join(f"{re.escape(piece)}{gap}" for piece, gap in zip(pieces, breaks, strict=True)) + re.escape(last)
@@ -248,10 +248,11 @@ def build_pairs_decoder(
 
 
 def find_uncertain_text(text: str, key: str, opening: str, value_close: str, next_call: str, closing: str) -> str:
-    """Return text in a value that might begin or end a value or call, or "".
+    """Return text in a value that makes the value's end uncertain, because it might begin or end a value or a call.
+    Return "" if there is none.
 
-    This is ``next_call``, unless ``closing`` follows it; unpaired punctuation from the texts around values, at an end
-    of the value; or an unpaired ``value_close`` at the end of a line.
+    This is ``next_call``, unless ``closing`` follows it; unpaired punctuation from the texts around values, at the
+    start or end of the value; or an unpaired ``value_close`` at the end of a line.
     """
     text, next_call, closing, opening, value_close = map(str.lower, (text, next_call, closing, opening, value_close))
     if f"\n{text}".rfind(next_call) > f"\n{text}".rfind(closing):

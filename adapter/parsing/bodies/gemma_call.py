@@ -39,7 +39,7 @@ from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.tool_set import ToolSet
 
 VALUE_LIMIT = 2_000
-"""Maximum length, in characters, of a string that lacks its delimiters."""
+"""Maximum length of a string without its opening or closing quote, in characters."""
 
 _API = "default_api"
 """Namespace that Gemini, and models trained on its output, write before a name."""
@@ -48,7 +48,7 @@ _BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(](?!¤)")  # ¤ marks an esca
 _MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
 _WORD_ALONE = re.compile(r"call\s*:\s*(?=\{\s*[\"'])", re.IGNORECASE)
 _MAY_BE_WORD_ALONE = re.compile(r"c|ca|cal|call\s*+(?::\s*+(?:\{\s*+)?)?", re.IGNORECASE)
-"""Matches the start of ``call:{``, in which the tool's name is missing or in the JSON."""
+"""Matches any start of ``call:{``, in which the tool's name is missing or in the JSON."""
 
 _NAMED_HEAD = re.compile(r"\s*(?:default_api[.:])?([\w.:/-]+?)\{\s*(\w+)\s*:")
 _MAY_BE_NAMED = re.compile(r"\s*+[\w.:/-]*+(?:\{\s*+\w*+\s*+)?")
@@ -56,7 +56,8 @@ _HEAD = re.compile(r"\s*(?:call\s*:)?\s*([\w.:/-]+)\s*", re.IGNORECASE)
 
 
 class GemmaCall:
-    """Parses the body after the ``opening`` token, up to ``closing``. An instance is a `BodyReader`."""
+    """Parses ``call:NAME{...}`` after the token ``opening``, up to the token ``closing``. ``quote`` is the token around
+    strings. An instance is a `BodyReader`."""
 
     def __init__(self, opening: str, closing: str, quote: str) -> None:
         self.opening, self.closing, self.quote = opening, closing, quote
@@ -100,7 +101,8 @@ class GemmaCall:
         return self._decode(head.group(1), text[: found[0]], text[found[0] : found[1]], source, consumed)
 
     def _holds_calls(self, text: str, marker: str) -> bool:
-        """Return whether a string in the call that ``marker`` closes seems to contain whole calls."""
+        """Return whether a string in ``text``, the text of a call that ends at ``marker``, seems to contain whole
+        calls."""
         first = self._ends.search(text, 0)
         lowered, opening, closing = text.lower(), self.opening.lower(), self.closing.lower()
         is_opened = first is not None and lowered.startswith(opening, first[0]) and marker.lower() == closing
@@ -215,7 +217,8 @@ _CLOSINGS = {"{": "}", "(": ")", "[": "]"}
 
 
 class _GemmaReader:
-    """A recursive parser that reads the text once. ``closed``: whether missing brackets may be added."""
+    """Parses the arguments of a call in one pass, recursively for nested values, and records each repair. ``closed``:
+    whether missing closing brackets may be added."""
 
     def __init__(self, text: str, quote: str, closed: bool) -> None:
         self.text, self.quote, self.closed = text, quote, closed
@@ -341,8 +344,8 @@ class _GemmaReader:
         return text.strip("'")
 
     def consume_single_quoted(self) -> str | None:
-        """Consume a string in single quotes, which the format's own quote may also close. Return None if it is not
-        closed."""
+        """Consume and return a string that begins with a single quote. A single quote or the format's quote closes it.
+        Return None if it is not closed."""
         end = self.position + 1
         while (end := self.text.find("'", end, self.position + VALUE_LIMIT) + 1) > 0:
             if _AFTER_VALUE.match(self.text, end):
@@ -352,8 +355,8 @@ class _GemmaReader:
         return self.consume_text_before_quote(1)
 
     def consume_text_before_quote(self, skipped: int = 0) -> str | None:
-        """Consume a string without its opening quote. Return None if the next quote belongs to another value.
-        ``skipped``: the length of a wrong quote in place of the opening one."""
+        """Consume and return a string that lacks its opening quote but has its closing one. Return None if the next
+        quote belongs to another value. ``skipped`` is the length of a wrong quote in place of the opening quote."""
         end = self.text.find(self.quote, self.position, self.position + VALUE_LIMIT)
         opening = self.text[self.position : self.position + skipped]
         text = self.text[self.position + skipped : end].removesuffix(opening or self.quote)

@@ -33,7 +33,8 @@ ASSISTANT = START + "assistant"
 SPACED = START + " assistant"
 
 HEADER_WORDS = "header words"
-"""Body variant for servers that strip the tokens of headers, which leaves plain words."""
+"""Member of `Format.body_variants`: if a server strips the tokens of headers, plain words such as ``analysis``
+remain."""
 
 HEADER_LIMIT = 400
 """Maximum length of a header, in characters. Anything longer is prose that mentions a marker."""
@@ -45,7 +46,7 @@ _BEFORE = (START, CHANNEL)
 _FINAL = CHANNEL + "final" + MESSAGE
 _CALL_HEADERS = (CHANNEL + "commentary to=functions.", " to=functions.", CHANNEL + "analysis to=functions.")
 _GLUED_HEADERS = ("assistantcommentary to=", "assistantanalysis to=")
-"""Beginnings of a call's header whose tokens were stripped. They may directly follow other text."""
+"""The start of a call's header from which the server stripped the tokens. It may directly follow other text."""
 _RECIPIENT_START = "to="
 _REASONING = OpaqueSection(
     is_reasoning=True,
@@ -62,7 +63,7 @@ _REASONING_WITHOUT_TOKENS = OpaqueSection(
 _SECTIONS = {"analysis": _REASONING, "commentary": _CONTENT, "final": _CONTENT}
 
 _NOT_TOOLS = ("assistant", "user", "all")
-"""Recipients that are participants of the conversation, not tools."""
+"""Recipients of messages that are participants of the conversation rather than tools."""
 
 # Possessive, so that other text is rejected in linear time.
 _HEADER = re.compile(
@@ -195,7 +196,8 @@ def _read_without_message(source: BodySource, consumed: list[str]) -> Reader[Bod
 
 
 def read_without_start(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a header after the end of a message if ``<|start|>assistant`` or all tokens are missing."""
+    """Parse the header of a message that lacks ``<|start|>assistant`` or all its tokens, at the start of an answer or
+    after another message."""
     result = yield from read_rest_of_header(source, consumed)
     return (yield from read_without_tokens(source, consumed)) if result.not_a_call else result
 
@@ -219,7 +221,8 @@ def read_without_tokens(source: BodySource, consumed: list[str]) -> Reader[BodyR
 
 
 def read_glued_header(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call after ``assistantcommentary to=``, if some or all tokens were stripped."""
+    """Parse the rest of a header after ``assistantcommentary to=``, from which a server stripped tokens, and the call
+    after it."""
     if not source.at_line_start:
         return TEXT
     match = yield from source.peek_call(_GLUED, HEADER_LIMIT, _MAY_BE_GLUED.fullmatch)
@@ -239,17 +242,19 @@ def _may_be_without_tokens(ahead: str) -> bool:
 
 
 def _calls_tool(text: str, end: str, tools: ToolSet) -> bool:
-    """Return whether ``text`` is the rest of a header that calls a known tool. Otherwise, the header may be a
-    quotation."""
+    """Return whether ``text`` is the rest of a message header that addresses a known tool. ``end`` is the marker after
+    it. Otherwise, the header may be a quotation."""
     names = _RECIPIENT.findall(text) if end.lower() == MESSAGE and _HEADER.fullmatch(text) else []
     return any(tools.match(name.removeprefix("functions.")) for name in names)
 
 
 def _read_broken_header(source: StreamBuffer, consumed: list[str], closed: str, end: str) -> BodyResult:
-    """Parse a header without ``<|message|>``. If it names a channel, the text after the name belongs to that channel.
+    """Parse a message header without ``<|message|>``. If it names a channel, the text after the name belongs to that
+    channel.
 
-    ``closed`` is the header's text if ``end`` closes the message, as in ``<|channel|>??<|end|>``, with which gpt-oss
-    begins one turn in 25 at temperature 1. If ``closed`` contains words, it is reasoning; otherwise, it is dropped.
+    ``closed`` is the header's text if the marker ``end`` closes the message, as in ``<|channel|>??<|end|>``, with which
+    gpt-oss begins one turn in 25 at temperature 1. If ``closed`` contains words, it is reasoning; otherwise, it is
+    dropped.
     """
     name_match = _KNOWN_CHANNEL.match(source.text, source.position, source.position + HEADER_LIMIT)
     if consumed[-1].lower() == CHANNEL and closed and not _WORD.search(_HEADER_WORDS.sub("", closed)):
@@ -319,7 +324,7 @@ def read_lone_token(source: BodySource, consumed: list[str]) -> Reader[BodyResul
 
 
 def _find_last_arguments(text: str, name: str, tools: ToolSet) -> JsonObject | None:
-    """Return the object that ends ``text``, after reasoning, if it fits the tool ``name``, or None."""
+    """Return the arguments if ``text`` is reasoning and then a JSON object that fits the tool ``name``, or None."""
     start = text.find("\n{") + 1
     value = decode_strict(text, start) if start else None
     is_last = value is not None and not text[value.end :].strip()

@@ -33,7 +33,8 @@ _SECTIONS = (ANTHROPIC, MINIMAX, DOTS, *(namespace + ANTHROPIC for namespace in 
 
 
 def _build_tags(section: str, namespace: str) -> XmlInvokeTags:
-    """Return all spellings of the tags. Encoders write the first."""
+    """Return the tags in all known spellings. The first spelling, which encoders write, has ``section`` and
+    ``namespace`` (which includes its colon)."""
     namespaces = (namespace, *(other for other in NAMESPACES if other != namespace))
     sections = (section, *(other for other in _SECTIONS if other != section))
     return XmlInvokeTags(
@@ -73,11 +74,12 @@ OPENERS = SECTION.openers
 
 @lru_cache(maxsize=64)
 def build_opener(namespace: str) -> CallOpener:
-    """Return the opener for calls whose tags have ``namespace`` (with its colon)."""
+    """Return the opening marker, with its parser, for calls whose tags have ``namespace``, which includes its colon."""
     tags = _build_tags(ANTHROPIC, namespace)
     return CallOpener(tags.call[0], _build_section(tags).read_alone)
 
 
 def build_calls_encoder(section: str, namespace: str = "") -> Callable[[list[tuple[str, JsonObject]]], str]:
-    """Return an encoder that writes calls in the section ``section``."""
+    """Return a function for `Format.encode_calls` that writes ``invoke`` elements, with ``namespace``, in an element
+    called ``section``."""
     return build_section_encoder(_build_tags(section, namespace), None)

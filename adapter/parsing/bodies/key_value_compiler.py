@@ -1,4 +1,4 @@
-"""Compile a `FormatSpec` whose arguments are key-value pairs: choose the body parser for the text around them."""
+"""Compile a `FormatSpec` whose arguments are key-value pairs: choose a parser by the text around keys and values."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def compile_pairs(spec: FormatSpec) -> CompiledFormat:
 
 
 def _find_tags(text: str) -> list[str]:
-    """Return the tags in ``text`` and any words between them, without whitespace."""
+    """Split ``text`` into tags and words, without whitespace."""
     return re.findall(r"<[^<>]*>|\[\[[^\[\]]*\]\]|\[[^\[\]]*\]|[^\s<\[]+", text)
 
 

@@ -56,8 +56,8 @@ def read_elements(source: BodySource, consumed: list[str], closing: str) -> Read
 
 
 def read_after_name(name: str, source: BodySource, consumed: list[str], closing: str) -> Reader[BodyResult]:
-    """Parse the arguments of the tool ``name`` after the element with its name. They are in another element, or end at
-    ``closing``."""
+    """Parse the arguments of the tool ``name`` after the element with its name. They are in another element, or
+    directly before ``closing``, the closing tag around the call."""
     yield from source.skip_space(consumed)
     inner = (yield from source.consume_marker(_argument_tags, consumed))[1:-1]
     char = yield from source.skip_space(consumed)
@@ -83,7 +83,8 @@ def read_after_name(name: str, source: BodySource, consumed: list[str], closing:
 
 
 def _read_only_argument(name: str, end: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse text up to the tag ``end`` as the tool's only required parameter. An example is returned as text."""
+    """Parse the text up to the tag ``end`` as the value of the tool's only required parameter. If it is a placeholder,
+    return `TEXT`."""
     text, closing = yield from source.consume_through(get_marker_set(end), consumed)
     call = PendingCall(name, source.tools.match(name))
     if not closing:

@@ -1,4 +1,4 @@
-"""Parse a name and then its arguments as one JSON object, between the markers of a specification.
+"""Parse a tool's name and then its arguments as one JSON object, between any markers.
 
 ::
 
@@ -26,7 +26,7 @@ _NAME = re.compile(r"[^\s<>{}\[\]()\"'`|,;]{1,200}")
 
 
 class NameThenJsonReader:
-    """Parses the body after ``opening``. An instance is a `BodyReader`.
+    """Parses a name and its arguments after the marker ``opening``. An instance is a `BodyReader`.
 
     Args:
         closing: The closing marker. If it is empty, the call ends with its braces and cannot contain one of ``ends``.
@@ -117,8 +117,8 @@ class NameThenJsonReader:
 
 
 def build_word_reader(read: BodyReader) -> BodyReader:
-    """Wrap ``read`` for a marker that is an ordinary word: in the middle of a line, only calls to known tools are
-    accepted."""
+    """Return a parser that calls ``read`` after a marker that is an ordinary word. In the middle of a line, it accepts
+    only calls to known tools."""
 
     def read_after_word(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
         if source.at_line_start or source.after_call:

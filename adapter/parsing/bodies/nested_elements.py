@@ -33,10 +33,10 @@ from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.schema_refs import expand_schema
 
 TAG_LIMIT = 300
-"""Maximum length of a tag, in characters. If no tag of this length follows a token, the token is a stray one."""
+"""Maximum length of a tag, in characters. A token without such a tag after it is part of the text."""
 
 VALUE_LIMIT = 2_000
-"""Maximum number of characters of a value after a call's closing tag that the value contains."""
+"""Number of characters after a call's closing tag that are searched to decide whether the tag is part of a value."""
 
 ITEM = "item"
 
@@ -47,7 +47,7 @@ _RESERVED = ("invoke", "tool_call", "parameter")
 
 @dataclass(slots=True)
 class _Element:
-    """The part of an element parsed so far: text or child elements."""
+    """An element that is still being parsed: its text or child elements so far."""
 
     key: str
     schema: Mapping[str, Json]
@@ -56,9 +56,9 @@ class _Element:
     """True if ``text`` is more than whitespace."""
     children: list[tuple[str, Json]] = field(default_factory=list)
     fixes: dict[str, None] = field(default_factory=dict)
-    """The repairs of the call, in the call's own element."""
+    """The repairs of the call. Only the outermost element, which is the call, has them."""
     problem: str | None = None
-    """Why the whole call is invalid, or None. Only the outermost element has one."""
+    """Why the call is invalid, or None. Only the outermost element has this."""
 
     def add_text(self, *pieces: str) -> None:
         self.text += pieces
@@ -82,7 +82,7 @@ class _Element:
         return "array" in types or not types
 
     def drop_stray_close(self) -> None:
-        """Remove this element's closing tag from the end of the text, where it lacks its token."""
+        """Remove a closing tag of this element that lacks its token from the end of the text."""
         text = "".join(self.text)
         bare = text.rstrip().removesuffix(f"</{self.key}>")
         self.text = [bare if bare != text.rstrip() else text]
@@ -208,8 +208,8 @@ class NestedElements:
                     root.problem = f"{key!r} of {root.key!r} is closed but not opened"
 
     def _continues(self, source: StreamBuffer, key: str, word: str) -> Reader[bool]:
-        """Return whether the closing tag ``word`` was part of a value, because the element ``key`` or the call is
-        closed again after it. Nothing is consumed."""
+        """Return whether the closing tag ``word`` that was just consumed is part of a value. If so, the element ``key``
+        or the call is closed again after it. Nothing is consumed."""
         match = yield from source.peek_match(self._next_tag, VALUE_LIMIT + TAG_LIMIT + 1, lambda _: True)
         if match is not None and match[1] == "/tool_call" and word == "invoke":
             source.position += match.end()
@@ -219,8 +219,8 @@ class NestedElements:
         return match is not None and match[1] in (f"/{key}", "/invoke", "/tool_call")
 
     def _cut(self, source: StreamBuffer, consumed: list[str]) -> BodyResult:
-        """If the text ends within a tag, consume the rest and return an error. Otherwise, return `TEXT`: the token
-        begins no tag."""
+        """If the text ends within a tag, consume the rest and return an error. Otherwise, return `TEXT`, because no tag
+        follows the token."""
         rest = source.text[source.position :]
         if not source.final or len(rest) >= TAG_LIMIT or "\n" in rest or ">" in rest:
             return TEXT

@@ -41,7 +41,7 @@ _CONTINUES_STRING = re.compile(
     """,
     re.VERBOSE,
 )
-"""Matches text after a quote that does not close its string, because no call continues like that."""
+"""Matches text after a quote that does not close a string, because Python code cannot continue like that."""
 _AFTER_BROKEN_VALUE = re.compile(
     r"""
     \s*
@@ -251,14 +251,15 @@ class LiteralReader:
                 self.position += 1
 
     def decode_literal(self, written: str, text: str, quotes: int) -> str:
-        r"""Return the content of the string ``written``, whose usual value is ``text``. If it has unknown escapes, as
-        in ``"\\alpha \\theta"``, all its backslashes are literal, unless some clearly begin escapes."""
+        r"""Return the value of ``written``, a string with unknown escapes, as in ``"\\alpha \\theta"``. All its
+        backslashes are literal, unless some clearly begin escapes. The value is then ``text``. ``quotes`` is the number
+        of quotes at each end."""
         content = written[quotes:-quotes]
         return text if LAYOUT_ESCAPE.search(content) else PUNCTUATION_ESCAPE.sub(r"\1", content)
 
     def is_triple_quoted(self, start: int, quotes: str, *, is_argument: bool) -> bool:
-        """Return whether a triple-quoted string begins at ``start``. Otherwise, the text of an ordinary string begins
-        with quotes."""
+        """Return whether three quotes before ``start`` open a triple-quoted string, rather than an ordinary string
+        whose text begins with quotes."""
         end = self.text.find(quotes, start)
         following = self.text[end + 3 : end + 3 + QUOTE_CONTEXT]
         has_four = self.text.startswith(quotes[0], start)

@@ -30,15 +30,16 @@ MAX_LATER = 20
 
 _NEXT_CALL = re.compile(r"(?:[,;]\s*+|\n[^\S\n]*+)([^\W\d]\w*+(?:[.-]\w++)*+)\s*+\(")
 _NORMAL_FIXES = frozenset({"missing-bracket", "json-literal"})
-"""Repairs that are normal after a damaged call, where a list's closing bracket has no opening bracket."""
+"""Repairs that calls after a damaged one may need, because they are parsed without the opening bracket of their
+list."""
 _KEY = re.compile(r"([^\W\d]\w*)\s*=(?!=)")
 _ASSIGNMENT = re.compile(r"[^\W\d]\w*\s*=(?!=)")
 _PRINT = re.compile(r"print\s*\(")
 
 
 def read_calls(text: str, tools: ToolSet, offset: int) -> BodyResult:
-    """Return all calls in ``text``, which contains lists or statements. ``offset`` is the position of the text in the
-    call.
+    """Return all calls in ``text``, Python code with lists of calls or statements. ``offset`` is the code's position
+    in the text from the opening marker on.
 
     If a later call cannot be parsed, the result has the calls before it and an error. Raises FormatError if the first
     call cannot be parsed, and UnterminatedError if the text ends too early.
@@ -113,13 +114,14 @@ class _PythonReader(LiteralReader):
         return BodyResult(tuple(calls), tuple(self.fixes))
 
     def is_argument_of(self, calls: list[DecodedCall]) -> bool:
-        """Return whether the last call was closed too early: another of its arguments comes next."""
+        """Return whether another argument of the last of ``calls`` comes next, because the call was closed too
+        early."""
         key, tool = _KEY.match(self.text, self.position), self.tools.match(calls[-1].name) if calls else None
         return key is not None and tool is not None and key[1] in tool.properties and key[1] not in calls[-1].arguments
 
     def parse_later_calls(self, start: int, depth: int) -> BodyResult:
-        """Parse the calls after the damaged one at ``start``. The first of them is the earliest call from which the
-        rest of the text needs no repairs. ``depth``: number of open lists."""
+        """Parse the calls after the damaged one at ``start``, from the earliest call on from which the rest of the text
+        needs no repairs. ``depth`` is the number of open lists."""
         for match in _NEXT_CALL.finditer(self.text, start + 1):
             if self.attempts <= 0:
                 break
@@ -172,7 +174,8 @@ class _PythonReader(LiteralReader):
         return DecodedCall(tool_name, arguments, end=self.offset + self.position)
 
     def skip_comma(self, name: str) -> None:
-        """Skip the comma after an argument of ``name``. Before a parameter's name, it may be missing."""
+        """Skip the comma after an argument in a call of ``name``. If a parameter's name follows, the comma may be
+        missing."""
         key, tool = _KEY.match(self.text, self.position), self.tools.match(name)
         if key is not None and (tool is None or key.group(1) in tool.properties):
             self.fixes["missing-comma"] = None

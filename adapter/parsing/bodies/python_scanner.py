@@ -22,7 +22,8 @@ from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.tool_set import ToolSet
 
 BARE_LISTS = "bare lists"
-"""Body variant: the format writes lists without markers, so a malformed list is an error rather than text."""
+"""Member of `Format.body_variants`: the format writes lists of calls without markers, so a malformed list is an error
+rather than text."""
 
 _TRIPLE = ('"""', "'''")
 _QUOTES = ('"', "'")
@@ -86,10 +87,10 @@ def consume_balanced(source: StreamBuffer, consumed: list[str]) -> Reader[str]:
 
 
 class PythonBlock:
-    """Parses calls up to the marker ``closing``. An instance is a `BodyReader`.
+    """Parses Python calls up to the marker ``closing``. An instance is a `BodyReader`.
 
-    - ``fence``: the text before ``closing`` if the calls are in a code fence.
-    - ``opening``: the next body's marker, which also ends this one.
+    - ``fence``: the closing backticks of a code fence around the calls, or "".
+    - ``opening``: the marker that opens the next block, which also ends this one, or "".
     """
 
     def __init__(self, closing: str, fence: str = "", opening: str = "") -> None:
@@ -159,7 +160,7 @@ class PythonBlock:
         return read_calls(code, tools, start)
 
     def _reject(self, error: str, text: str, source: BodySource) -> BodyResult:
-        """Return an error if the text was meant as a call, or `TEXT` if it is unrelated code."""
+        """Return a result with ``error`` if ``text`` was meant as a call, or `TEXT` if it is unrelated code."""
         match = _FIRST_CALL.search(text)
         if match is None and not source.at_line_start:
             return TEXT  # the marker was only mentioned

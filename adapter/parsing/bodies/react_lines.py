@@ -41,7 +41,8 @@ _MAY_BE_BRACKETED = re.compile(r"[\w.-]{1,81}+(?:\[[^\[\]\n]*)?")
 
 
 def build_labeled_reader(arguments: tuple[str, ...], result_label: str) -> BodyReader:
-    """Return a parser for the name in the rest of its line, and for the arguments after one of their labels."""
+    """Return a parser for the text after a label such as ``Action:``. The tool's name is in the rest of the line, and
+    the arguments follow one of the labels ``arguments``. ``result_label`` begins a result, which ends the call."""
     label, line_end = get_marker_set(*arguments), get_marker_set("\n", *arguments)
 
     def read(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
@@ -92,7 +93,7 @@ def build_labeled_reader(arguments: tuple[str, ...], result_label: str) -> BodyR
 def _read_json_arguments(
     name: str, source: BodySource, consumed: list[str], ends: tuple[str, ...]
 ) -> Reader[BodyResult]:
-    """Parse an object, possibly in a code fence or backticks."""
+    """Parse the arguments of the tool ``name``, a JSON object, possibly in a code fence or backticks."""
     yield from source.skip_space(consumed)
     is_fenced = yield from _consume_fence(source, consumed)
     is_inline = not is_fenced and (yield from source.is_next(_inline_object))
@@ -159,8 +160,8 @@ def _ends_turn(source: StreamBuffer, ends: MarkerSet) -> Reader[bool]:
 
 
 def _peek_last_block(source: StreamBuffer, ends: MarkerSet) -> Reader[str]:
-    """Return the text up to one of the labels ``ends``, or the rest of the answer if it is a single paragraph, or "".
-    Nothing is consumed."""
+    """Return the text up to one of the labels ``ends``. Without a label, return the rest of the answer if it is a
+    single paragraph, or "". Nothing is consumed."""
     taken: list[str] = []
     marker = yield from source.read_until(ends, taken)
     text = "".join(taken)

@@ -16,8 +16,8 @@ _NAME = re.compile(r"[ \t]*([\w.:/-]*)(?:[ \t]*\r?(?=\n|\Z))?")
 
 
 def consume_name(source: BodySource, consumed: list[str], endings: MarkerSet, *, any_name: bool) -> Reader[str]:
-    """Consume a tool's name and the marker after it, one of ``endings``, and return the name. If they are not there,
-    consume nothing and return "". ``any_name``: whether to accept unknown tools."""
+    """Consume a tool's name and the marker after it, one of ``endings``, and return the name. If there is no name or
+    marker, consume nothing and return "". ``any_name``: whether to accept names of unknown tools."""
     while True:
         match = _NAME.match(source.text, source.position)
         assert match is not None

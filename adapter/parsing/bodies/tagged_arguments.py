@@ -1,5 +1,5 @@
-"""Collect arguments that are written in tags, one by one. A value may be a CDATA section, and an argument may be
-repeated."""
+"""Collect the arguments of a call in which each argument has its own tags. A value may be a CDATA section, and an
+argument may be repeated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from adapter.tools.tool import Tool
 from adapter.tools.unbracketed_arguments import parse_plain_arguments
 
 ATTRIBUTES = r"(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'))*"
-"""Pattern for meaningless attributes that may follow a parameter's name in its tag."""
+"""Pattern for attributes that may follow a parameter's name in its tag. They are ignored."""
 
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 
@@ -32,11 +32,12 @@ _CDATA_START = re.compile(r"\s*\W{1,6}CDATA\b")
 _FILE_TEXT = frozenset(CONTENT) - {"data"}  # `data` may be of any type
 _SEPARATORS = frozenset('="')
 _ODD_KEY = _SEPARATORS | frozenset("' \t<")
-"""Characters that separate a name from a value, unless the tool declares a name with them."""
+"""Characters that show that a key also contains a value or a tag, unless the tool declares a parameter with them."""
 
 
 class BodyError(Exception):
-    """Stops the parsing of a body that is invalid or, by default (`CUT_OFF`), ends too early."""
+    """Raised to stop the parsing of a call that is invalid or, by default, cut off. ``result`` is the result to
+    return."""
 
     def __init__(self, error: str = CUT_OFF, *, result: BodyResult | None = None) -> None:
         super().__init__(error)
@@ -51,7 +52,7 @@ class PendingCall:
     tool: Tool | None
     arguments: JsonObject = field(default_factory=dict)
     keys: set[str] = field(default_factory=set)
-    """Keys of the arguments so far, including the current one."""
+    """Keys of the arguments so far, including the argument that is being parsed."""
     fixes: dict[str, None] = field(default_factory=dict)
     problem: str | None = None
     """Why the call is invalid, although it can be parsed to its end, or None."""
@@ -126,7 +127,8 @@ class PendingCall:
         self.loose_text += text
 
     def find_loose_parameter(self) -> str:
-        """Return the parameter that text outside tags must belong to, or "" if there is not exactly one."""
+        """Return the parameter that text outside tags must belong to: the only one that is missing, if it is a string.
+        Otherwise, return ""."""
         missing = self._list_missing()
         if self.tool is not None and not self.tool.required and not self.arguments:
             missing = list(self.tool.properties)
@@ -171,7 +173,7 @@ class PendingCall:
 
 
 def unwrap_cdata(text: str, fixes: dict[str, None]) -> str:
-    """Return the content of ``text`` and record the repair if it is a CDATA section. Return other text unchanged."""
+    """Return the content of a CDATA section, and add the repair to ``fixes``. Return any other ``text`` unchanged."""
     data = _CDATA.fullmatch(text)
     if data is None:
         return text
@@ -207,8 +209,11 @@ def encode_unescaped(value: Json) -> str:
 
 
 def is_ambiguous_pair(key: str, text: str, tags: Iterable[str], forbidden: str) -> bool:
-    """Return whether an encoded pair would be parsed back differently: ``text`` contains one of ``tags``, begins a
-    CDATA section or ends in ``</KEY>``, or ``key`` contains a ``forbidden`` character."""
+    """Return whether the pair of ``key`` and the value ``text``, encoded in tags, would be parsed back differently.
+
+    This is the case if ``text`` contains one of ``tags``, begins a CDATA section or ends in ``</KEY>``, or if ``key``
+    contains a ``forbidden`` character.
+    """
     lowered = text.lower()
     is_plain_key = key != "" and key == key.strip() and not any(char in key for char in forbidden)
     has_tag = any(tag.lower() in lowered for tag in tags) or find_named_close(text, key, ()) != ""

@@ -23,7 +23,8 @@ from adapter.parsing.marker_set import MarkerSet
 from adapter.parsing.stream_buffer import SPACE, Reader, StreamBuffer
 
 SEARCH_LIMIT = 2_000
-"""Number of characters after a call's apparent end that are searched for the value's closing tag."""
+"""Number of characters after a closing tag that are searched to decide whether the tag is part of a value. If so, the
+value is closed again after it."""
 
 TAIL = 100
 """Number of characters before an opening tag that are checked for the end of the preceding value."""
@@ -47,11 +48,15 @@ MayBegin: TypeAlias = Callable[[StreamBuffer, str], Reader[bool]]
 
 
 class RawValue:
-    """The tags that may end a value: its own closing tags, and tags of the next parameter, the call and its section.
+    """Finds the end of an unescaped value by the tags that may end it.
 
+    - ``closes``: the closing tags of the value.
+    - ``next_opens``: opening tags of the next parameter.
+    - ``call_opens``, ``call_closes``: opening and closing tags of a call.
+    - ``outer_closes``: closing tags of the section around all calls.
     - ``broken_closes``: the start of closing tags whose word is misspelt.
-    - ``stray_closes``: other tags that may be between a value's closing tag and the call's.
-    - ``opens_line``: whether only a tag of ``next_opens`` that begins a line ends a value without a closing tag.
+    - ``stray_closes``: other tags that may come between the closing tags of the value and the call.
+    - ``opens_line``: whether a tag of ``next_opens`` ends a value without a closing tag only if it begins a line.
     """
 
     def __init__(
@@ -87,8 +92,8 @@ class RawValue:
     def consume(self, source: StreamBuffer, value: list[str], may_begin: MayBegin) -> Reader[str | None]:
         """Consume the value, add its text to ``value``, and return its closing tag, which is also consumed.
 
-        If another tag ends the value, leave that tag and return "". If the value contains a closing tag, its end is
-        then uncertain. Return None if the text ends first.
+        If another tag ends the value, do not consume that tag, and return "". Return None if the text ends first.
+        ``may_begin`` decides whether an opening tag begins the next parameter.
         """
         holds_call, holds_close, open_parameters, open_calls, begun_calls = False, False, 0, 0, 0
         while True:
@@ -127,8 +132,9 @@ class RawValue:
             value.append(tag)
 
     def _is_end(self, source: StreamBuffer, holds_call: bool, may_begin: MayBegin, *, is_nested: bool) -> Reader[bool]:
-        """Return whether the closing tag just consumed ends the value. If a call in the value is open (``is_nested``),
-        the tag ends a value of that call instead, unless no tag follows the call."""
+        """Return whether the value's closing tag that was just consumed ends the value. ``holds_call``: whether the
+        value contains a call. If that call is open (``is_nested``), the tag ends a value of that call instead, unless
+        no tag follows the call."""
         ahead: list[str] = []
         char = yield from source.skip_space(ahead)
         tag = yield from source.consume_marker(self._after_value, ahead)
@@ -195,19 +201,20 @@ class RawValue:
         return ends
 
     def _is_cut(self, source: StreamBuffer) -> bool:
-        """Return whether the text was cut off here, or within a tag after which the value could have continued."""
+        """Return whether the text was cut off at the current position, or within a tag after which the value could have
+        continued."""
         rest = source.text[source.position : source.position + self._ends.longest]
         return source.was_cut and (not rest or self._ends.may_start_with(rest))
 
     def _continues(self, source: StreamBuffer) -> Reader[bool]:
-        """Return whether the call's apparent end is part of the value: the value or call ends again before the next
-        call, or the text may have been cut off before that."""
+        """Return whether a tag that seems to end the call is part of the value. If so, the value or the call ends again
+        before the next call, or the text may have been cut off before that."""
         later = yield from self._find_later(source)
         return later != "" and later not in self._call_opens
 
     def _find_later(self, source: StreamBuffer) -> Reader[str]:
-        """Return the next tag that closes a value or opens or closes a call, in lower case. Without one, return "cut"
-        if it may have been cut off, or ""."""
+        """Return the next tag that closes a value or opens or closes a call, in lower case. Without such a tag, return
+        "cut" if it may have been cut off, or ""."""
         marker = yield from source.peek_marker(self._later, SEARCH_LIMIT)
         is_cut = source.was_cut and len(source.text) - source.position <= SEARCH_LIMIT
         return marker.lower() or ("cut" if is_cut else "")
@@ -238,8 +245,8 @@ def _ends_in_tag(parts: list[str]) -> bool:
 
 
 def split_broken_close(value: list[str]) -> str | None:
-    """If ``value`` ends with ``</`` and whitespace or another tag, remove and return the text after ``</``, or else
-    return None. A model that loses a closing tag may write ``</`` and then the section's closing tag."""
+    """If ``value`` ends with ``</`` and whitespace or another tag, remove and return the text after ``</``. Otherwise,
+    return None. A model may write ``</`` instead of a closing tag, and then the section's closing tag."""
     start, size = len(value), 0
     while start and size < TAIL:
         start -= 1
@@ -255,8 +262,8 @@ def split_broken_close(value: list[str]) -> str | None:
 
 
 def find_unpaired_tag(value: str, opens: Sequence[str], closes: Sequence[str], calls: Sequence[str] = ()) -> str:
-    """Return a tag in ``value`` that shows that a tag was lost or written twice, or "". It may or may not belong to the
-    value.
+    """Return a tag in ``value`` without its counterpart, or "". The value's end is then uncertain: the tag is part of
+    the value, or another tag was lost or written twice.
 
     This is a closing tag without an opening tag, unless a sentence about tags continues after it. Or it is an opening
     tag without a closing tag, at the start of the value or in an unclosed call that begins with one of ``calls``.
@@ -354,8 +361,8 @@ def remove_broken_close(value: str, key: str, closes: Sequence[str], others: Seq
 
 
 def _is_look_alike(tag: str, close: str, value: str) -> bool:
-    """Return whether ``tag`` is ``close`` with different punctuation, cut off, or without its slash. It may also have
-    characters after its word, as in ``</parameter1>``, unless ``value`` opens such a tag."""
+    """Return whether ``tag`` is a misspelling of the closing tag ``close``: with different punctuation, cut off,
+    without its slash, or with more characters, as in ``</parameter1>``, unless ``value`` opens such a tag."""
     spelt, expected = (unicodedata.normalize("NFKC", text).translate(_SIGNS).lower() for text in (tag, close))
     is_longer = expected.endswith(">") and spelt.startswith(expected[:-1]) and f"<{tag[2:-1]}" not in value
     is_shorter = len(spelt) > len("</p") and expected.startswith(spelt)

@@ -34,8 +34,8 @@ STRAYS = (CLOSE, "</function>", "</parameter>", "</invoke>")
 """Closing tags that models write without an open call."""
 
 PROSE_LIMIT = 2_000
-"""Maximum length of a closed body of unknown form, in characters. Before anything longer, the marker is only
-mentioned."""
+"""Maximum length of text in an unknown notation between ``<tool_call>`` tags that is reported as an invalid call, in
+characters. Before longer text, the opening tag is only mentioned."""
 
 WORDS_LIMIT = 80
 """Maximum number of characters between the end of a function and ``</tool_call>`` on the same line."""
@@ -117,7 +117,8 @@ def _read_pairs(source: BodySource, consumed: list[str]) -> Reader[BodyResult | 
 
 
 def _read_elements(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse an element with a known tool's name and the arguments after it. If there is none, consume nothing."""
+    """Parse an element with the name of a known tool, and the arguments after it. If there is no such element, consume
+    nothing and return `TEXT`."""
     read = partial(read_elements, closing=CLOSE)
     result = yield from read_call_or_text(read, source, consumed, keeps_error=source.at_line_start)
     return result.with_fixes("foreign-body")
@@ -161,8 +162,8 @@ def _read_misspelt_function(source: BodySource, consumed: list[str]) -> Reader[B
 
 
 def _close(result: BodyResult, source: StreamBuffer, consumed: list[str]) -> Reader[BodyResult]:
-    """Consume ``</tool_call>`` after a function, and a few words before it. Return the result, with a repair if the tag
-    is missing."""
+    """Consume ``</tool_call>`` after a function, and a few words before the tag. Return ``result``, with a repair if
+    there are words or the tag is missing."""
     if not result.calls or consumed[-1].lower() == CLOSE or "missing-close-tag" in result.fixes:
         return result
     _, closing = yield from source.peek_after_space(_closing)
@@ -187,8 +188,8 @@ def _begins_with_fused_name(source: BodySource) -> bool:
 
 
 def _read_unknown(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a body that is neither JSON nor XML. It is a malformed call if it begins a line and is closed. Otherwise,
-    the marker is part of prose."""
+    """Parse text after ``<tool_call>`` that is neither JSON nor XML. It is a malformed call if the tag begins a line
+    and is closed. Otherwise, the tag is part of prose."""
     if source.at_line_start and (yield from find_open_name(source)) is not None:
         result = yield from read_xml_function(source, consumed)
         return (yield from _close(result, source, consumed)).with_repairs(*_find_foreign_fixes("function", source))

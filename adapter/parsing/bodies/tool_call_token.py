@@ -35,7 +35,7 @@ _read_any = build_announced_reader(OPEN, CLOSE)
 
 
 def read_calls(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the calls after the token, in any notation above. A ``<tool_call>`` tag may precede them."""
+    """Parse the calls after ``<|tool_call|>``, in any of this module's notations."""
     yield from source.skip_space(consumed)
     call = yield from _gemma.read_unmarked(source, consumed)
     if not call.not_a_call:

@@ -1,4 +1,4 @@
-"""Parse a call in no format's notation: words that announce the call, the tool's name, and the arguments.
+"""Parse a call in words, which no format defines: words that announce the call, the tool's name, and the arguments.
 
 ::
 
@@ -47,7 +47,7 @@ _OTHER = (
     "end", "block", "default_api", "id", "use"
 )  # fmt: skip
 ANY_WORD = "|".join(rf"{word}s?" for word in (*ANNOUNCING_WORDS, *_OTHER))
-"""Pattern for a word that may precede a call's arguments."""
+"""Pattern for a word that may come before a call's arguments."""
 _SIGN = r"(?![.!?]\s|<[^\w<])[^\w{¤]"
 _ID = r"(?i:(?:call_)?id)\s*[=:]\s*[\w-]+|call[_-][\w-]+"
 _BEGINS_ID = r"(?i:c|ca|cal|call|call[_-]|(?:call_)?id?\s*[=:]?)\s*\Z"
@@ -56,9 +56,10 @@ _bracket = get_marker_set("]")
 _announces = re.compile("|".join(ANNOUNCING_WORDS) + r"|\bto=", re.IGNORECASE)
 _OBJECT_ARGUMENT = re.compile(r"[\w.-]+\s*\(\s*\{")
 _ORDER = re.compile(r"\W*(?:use|call|run|execute)[ \t]+", re.IGNORECASE)
-"""Matches the words before a name in an instruction to another person, such as ``call NAME with ...``."""
+"""Matches the words before a tool's name in an instruction to another person, such as ``call NAME with ...``."""
 _JOINT = re.compile(r"[\[<({]|tool|function|action", re.IGNORECASE)
-"""Matches text after which an escape character can prevent a call (`adapter.prompting.escaping`)."""
+"""Matches text after which `adapter.prompting.escaping` can insert a character so that quoted text is not parsed as a
+call."""
 _LABEL = re.compile(r"\W+|\w+(?: \w+)?\s?[^\w\s]|\w+_\w+|[A-Z]{3}")
 _QUOTES = re.compile(
     r"\b(?:previous|earlier|example|logs?|history|transcript|wrote|said|says|printed|shows|looks|look like|would|"
@@ -104,7 +105,7 @@ def _build_tail(keys: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def read_worded_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call at the start of a line. If there is none, consume nothing and return `TEXT`."""
+    """Parse a call in words at the start of a line. If there is none, consume nothing and return `TEXT`."""
     start = len(consumed)
     if source.reread_characters > MAX_GIVEN_BACK:
         return TEXT
@@ -120,7 +121,7 @@ def read_worded_call(source: BodySource, consumed: list[str]) -> Reader[BodyResu
 
 
 def read_last_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call after a label that may follow a sentence. The answer must end after the call."""
+    """Parse a call after a label such as ``Tool Call:``. The answer must end after the call."""
     if not source.at_line_start:
         return TEXT
     start, ahead = len(consumed), list[str]()
@@ -159,7 +160,7 @@ def has_label(text: str) -> bool:
 
 
 def quotes_calls(line: str) -> bool:
-    """Return whether a call below ``line`` is only quoted."""
+    """Return whether ``line`` introduces a quotation, so that a call below it is not the model's own."""
     return _QUOTES.search(line) is not None
 
 
@@ -196,7 +197,8 @@ def _read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
 
 
 def _peek(pattern: re.Pattern[str], words: tuple[str, ...], source: BodySource) -> Reader[re.Match[str] | None]:
-    """Return the match of ``pattern`` once it is complete. It may contain ``words`` in addition to announcing words."""
+    """Return the match of ``pattern`` at the current position, or None, as soon as more text cannot change it.
+    ``words`` are the words, other than announcing ones, that may come next. Nothing is consumed."""
     while True:
         ahead = source.text[source.position : source.position + NAME_LIMIT]
         match = pattern.match(ahead)
@@ -231,7 +233,7 @@ def _read_arguments(tool: Tool, tail: re.Match[str], source: BodySource, consume
 
 
 def _read_quoted_object(tool: Tool, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse arguments as JSON inside a string."""
+    """Parse the arguments of ``tool`` as JSON inside a string."""
     start = len(consumed)
     consumed.append('"')
     source.position += 1
@@ -244,7 +246,7 @@ def _read_quoted_object(tool: Tool, source: BodySource, consumed: list[str]) -> 
 
 
 def _read_pairs(tool: Tool, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse pairs in the rest of the line."""
+    """Parse the arguments of ``tool`` as pairs in the rest of the line."""
     line: list[str] = []
     while (text := (yield from source.consume_until("\n", LINE_LIMIT, line))) is None:
         if not source.final:
@@ -266,7 +268,7 @@ def _read_pairs(tool: Tool, source: BodySource, consumed: list[str]) -> Reader[B
 
 
 def _has_tag(head: str, source: BodySource) -> bool:
-    """Return whether the words before a name contain an element's or a format's tag."""
+    """Return whether ``head``, the words before a tool's name, contains the tag of an element or a format."""
     tag, count = source.openers.search(head, 0), 0
     while tag is not None:
         start, end = tag
@@ -311,7 +313,7 @@ def _is_example(call: DecodedCall) -> bool:
 
 
 def _consume_closers(source: BodySource, consumed: list[str]) -> Reader[None]:
-    """Consume the punctuation and tags that close the ones before the name."""
+    """Consume the punctuation and tags after a call that match those before its name."""
     while True:
         gap: list[str] = []
         char = yield from source.skip_space(gap)

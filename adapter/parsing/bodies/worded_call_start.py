@@ -1,7 +1,7 @@
-"""Find lines that may begin a call announced only by words (`adapter.parsing.bodies.worded_call`).
+"""Find lines that may begin a call in words (`adapter.parsing.bodies.worded_call`).
 
-Such a line begins with punctuation and a word that announces a call or is a tool's name. A search compares first
-letters first, because most lines differ there.
+Such a line begins with punctuation and a word that announces a call or is a tool's name. A search compares the first
+letters before whole words, because most lines differ there.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ FIRST_WORDS = (
 """First words of lines that announce a call before the tool's name."""
 
 _OTHER_SIGNS = r"{\[>|`+}\])\"',;./$&%"
-"""Punctuation that never begins a line with a call, or that is itself a marker."""
+"""Punctuation that cannot come before the first word, because it begins other text or is a marker."""
 _SIGNS = rf"[ \t]{{0,9}}+[^\w\s<{_OTHER_SIGNS}]{{0,9}}+[ \t]?+<{{0,3}}+"
 _ROUGH_SIGNS = rf"[^A-Za-z0-9_\n\r\f\v{_OTHER_SIGNS}]{{0,22}}+"
-"""A pattern faster than `_SIGNS`, which also matches some other text."""
+"""A simpler and faster pattern than `_SIGNS`. It also matches some other text."""
 _ANY_FIRST_WORD = "|".join(map(re.escape, FIRST_WORDS))
 _FIRST_LETTERS = 4
 """Number of letters that a search compares before whole words."""
@@ -38,7 +38,8 @@ _listed_words = "\n" + "\n".join(FIRST_WORDS)
 
 
 class WordedCallStart(WeakMarker):
-    """The start of a line, after which words may announce a call to one of the tools ``names``."""
+    """The condition under which a line break counts as a marker: the next line may begin a call in words to one of the
+    tools ``names``."""
 
     __slots__ = ("_begun_odd_name", "_listed_names", "_names")
 

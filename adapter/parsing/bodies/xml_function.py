@@ -28,7 +28,7 @@ from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.tool_set import ToolSet
 
 INLINE_VALUES = "inline values"
-"""Body variant: values are on the same line as their tags."""
+"""Member of `Format.body_variants`: values are on the same line as their tags."""
 
 _FUNCTION_TAGS = ("<function=", "<function ", "</function>", "<tool_call>", "</tool_call>")
 _PARAMETER_TAGS: dict[str, tuple[str, ...]] = {
@@ -37,7 +37,7 @@ _PARAMETER_TAGS: dict[str, tuple[str, ...]] = {
     "<parameter<": ("misspelt-inner-tag",),
     "parameter=": ("misspelt-inner-tag",),
 }
-"""Maps the opening tags of a parameter to the repairs that they need."""
+"""Maps each opening tag of a parameter, including misspelt ones, to the repairs that are recorded for it."""
 
 _TAGS = MarkerSet(*_FUNCTION_TAGS, *_PARAMETER_TAGS, "</parameter>")
 _PARAMETER_CLOSE = MarkerSet("</parameter>")
@@ -212,7 +212,8 @@ def _read_arguments(source: BodySource, consumed: list[str], function: _Function
 
 
 def _consume_name_again(source: StreamBuffer, consumed: list[str], marker: str, name: str) -> Reader[bool]:
-    """Consume the rest of a repeated tag ``<function=NAME>`` after its ``marker``. Return whether there is one."""
+    """If the tag ``<function=NAME>`` of the current call is repeated, consume it and return True. ``marker`` is its
+    start, which was just consumed."""
     rest = get_marker_set(f"{name}>")
     if not (yield from source.is_next(rest)):
         return False
@@ -305,7 +306,8 @@ def _read_element(source: StreamBuffer, consumed: list[str], function: _Function
 
 
 def consume_tag_name(source: StreamBuffer, consumed: list[str]) -> Reader[str | None]:
-    """Consume ``NAME>`` or ``name="NAME">``. Return the name, or None for other text."""
+    """Consume ``NAME>`` or ``name="NAME">``, the rest of a tag, and return the name. For other text, return None; some
+    of the text may have been consumed."""
     text = yield from source.consume_until(">", NAME_LIMIT, consumed)
     if text is None or "\n" in text or "<" in text:
         return None
@@ -316,8 +318,8 @@ def consume_tag_name(source: StreamBuffer, consumed: list[str]) -> Reader[str | 
 
 
 def find_open_name(source: BodySource) -> Reader[re.Match[str] | None]:
-    """Return the match for a tool's name whose tag is unclosed or missing, before a parameter or the call's end.
-    Nothing is consumed."""
+    """Return the match for the name of a known tool whose tag is unclosed or missing, before a parameter or the end of
+    the call. Otherwise, return None. Nothing is consumed."""
     match = yield from source.peek_match(_OPEN_NAME, NAME_LIMIT, _MAY_BE_OPEN_NAME.fullmatch)
     return match if match is not None and source.tools.match(match[1]) is not None else None
 

@@ -107,8 +107,8 @@ class XmlInvokeReader:
     def read_tag(
         self, name_key: str, attributes: dict[str, str], opening: str, source: BodySource, consumed: list[str]
     ) -> Reader[BodyResult]:
-        """Parse the call after its opening tag, which is consumed. ``name_key`` is the attribute that names the
-        tool."""
+        """Parse the rest of a call whose opening tag was just consumed. ``opening`` is the start of that tag, and
+        ``attributes`` are its attributes, of which ``name_key`` names the tool."""
         name = attributes[name_key]
         call = PendingCall(name, source.tools.match(name))
         is_empty = self._is_empty_element(consumed)
@@ -193,8 +193,8 @@ class XmlInvokeReader:
             return error.result
 
     def _skip_stray_sign(self, source: BodySource, consumed: list[str], call: PendingCall) -> Reader[bool]:
-        """Consume a quote or a repeated end of the tag between the call's opening tag and its first parameter. Return
-        whether there is one."""
+        """If a stray quote or bracket comes between the call's opening tag and its first parameter, consume it and
+        return True."""
         if call.tool is None or not (source.at_line_start or source.after_call):
             return False
         sign = yield from source.consume_marker(self._stray_signs)
@@ -316,11 +316,11 @@ class XmlInvokeReader:
         return consumed[-1].removesuffix(self.tags.end).endswith("/")
 
     def _select_values(self, attributes: dict[str, str]) -> dict[str, str]:
-        """Return the attributes of a parameter's tag that may hold its value."""
+        """Return those ``attributes`` of a parameter's tag that may hold the parameter's value."""
         return {name: text for name, text in attributes.items() if name not in (self.tags.key, *_ABOUT)}
 
     def _add_attribute(self, call: PendingCall, key: str, attributes: dict[str, str]) -> None:
-        """Add a parameter that is written as an empty element. Its value is in an attribute, or empty."""
+        """Add the parameter ``key`` to ``call``, whose element is empty: its value is in an attribute, or empty."""
         values = self._select_values(attributes)
         if attributes.get("string") not in ("true", "false", None):
             values["string"] = attributes["string"]
@@ -341,7 +341,8 @@ class XmlInvokeReader:
         call.fix(*result.fixes)
 
     def consume_attributes(self, source: StreamBuffer, consumed: list[str]) -> Reader[dict[str, str]]:
-        """Consume a tag's attributes and its end. Return the attributes, or {} for other text."""
+        """Consume the rest of a tag, from its attributes on, and return the attributes. For other text, consume nothing
+        and return {}."""
         taken: list[str] = []
         text = yield from source.consume_until(self.tags.end, ATTRIBUTES_LIMIT, taken)
         while text is not None and len(text) < ATTRIBUTES_LIMIT and _OPEN_ATTRIBUTE.fullmatch(text):
@@ -364,7 +365,8 @@ class XmlInvokeReader:
 
 
 def find_name_key(own: str, attributes: dict[str, str], tools: ToolSet) -> str:
-    """Return the attribute that names the tool: ``own``, another one whose value is a known tool, or ""."""
+    """Return the key of the attribute that names the tool: ``own`` or another one whose value is a known tool. Return
+    "" if there is none."""
     if attributes.get(own):
         return own
     return next((key for key in _NAMES if tools.match(attributes.get(key, ""))), "")
@@ -387,6 +389,6 @@ def _decode(text: str, attributes: dict[str, str], schema: JsonObject | None) ->
 
 @lru_cache(maxsize=64)
 def _build_with_parameter(tags: XmlInvokeTags, word: str) -> XmlInvokeReader:
-    """Return a parser for calls whose parameters are ``<word>`` elements, a tag that is part of a value in other
-    calls."""
+    """Return a parser for calls with the ``tags`` of a family, but with ``<word>`` elements as parameters. In other
+    calls, such tags are part of a value."""
     return XmlInvokeReader(tags._replace(parameter=(f"<{word}",), parameter_close=(f"</{word}>",)))

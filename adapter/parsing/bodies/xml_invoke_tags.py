@@ -19,7 +19,7 @@ ATTRIBUTES_LIMIT = 400
 """Maximum length of the attributes in one tag, in characters. Anything longer is prose."""
 
 Describe = Callable[[Json], str]
-"""A function that returns the attributes for a value's type. They follow the attribute with the key."""
+"""A function that returns the attributes for the type of a value, such as ``type="number"`` after a space."""
 
 
 class XmlInvokeTags(NamedTuple):
@@ -34,7 +34,7 @@ class XmlInvokeTags(NamedTuple):
     parameter_close: Sequence[str]
     """Closing tags of a parameter, in the order of ``parameter``."""
     section: Sequence[str] = ()
-    """Tags that may enclose calls."""
+    """Opening tags of a section that may enclose all calls."""
     section_close: Sequence[str] = ()
     end: str = ">"
     name: str = "name"
@@ -60,7 +60,8 @@ class XmlInvokeTags(NamedTuple):
 def encode_call(
     tags: XmlInvokeTags, name: str, arguments: JsonObject, describe: Describe | None, line_end: str = "\n"
 ) -> str:
-    """Encode a call. ``describe`` is None for families whose tags do not declare a value's type."""
+    """Encode a call in the first spelling of ``tags``. ``describe`` is None for families whose tags do not declare a
+    value's type. ``line_end`` is the text between tags."""
     opening = f'{tags.call[0]} {tags.name}="{name}"{tags.end}'
     if any(_is_ambiguous(tags, key, value, describe) for key, value in arguments.items()):
         body = dump_json(arguments)
@@ -74,7 +75,7 @@ def encode_call(
 def build_section_encoder(
     tags: XmlInvokeTags, describe: Describe | None
 ) -> Callable[[list[tuple[str, JsonObject]]], str]:
-    """Return an ``encode_calls`` function that writes all calls in one section, each on separate lines."""
+    """Return a function for `Format.encode_calls` that writes all calls in one section, each on separate lines."""
     body = partial(encode_call, tags, describe=describe)
     return build_calls_encoder(body, between="\n", opening=f"{tags.section[0]}\n", closing=f"\n{tags.section_close[0]}")
 

@@ -31,10 +31,10 @@ TAGS = XmlInvokeTags(
 )
 
 PARAM_ELEMENTS = "param elements"
-"""Body variant: the parameters are ``<param>`` elements."""
+"""Member of `Format.body_variants`: the parameters are ``<param>`` elements."""
 
 LOOK_AHEAD = 300
-"""Number of characters within which the first parameter must begin."""
+"""Number of characters after ``<function name=`` within which the first parameter must begin."""
 
 _PARAMS = ("<param ", "<arg ", "<argument ")
 _first_tag = MarkerSet(*_PARAMS, "<parameter", "</function>", "{")

@@ -92,7 +92,8 @@ def register_format(format: Format) -> None:
 
 
 def resolve_format(name: str) -> Format | None:
-    """Return the derived format called ``name``, or None for other names, for which a `Parser` accepts all formats."""
+    """Return the derived format called ``name``, or None for any other name. For the format None, a `Parser` accepts
+    all formats."""
     return _derived.get(name)
 
 

@@ -25,7 +25,8 @@ _read_labeled = TaggedJson(LABEL, FENCE, "parameters", may_list=True)
 
 
 def read_actions(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the actions. ``tool_name`` is this format's own key, so it is not reported as a repair."""
+    """Parse the list after ``<|START_ACTION|>``. The key ``tool_name``, which this format requires, is not reported as
+    a repair."""
     return (yield from _read_json(source, consumed)).remove_fixes("name-key")
 
 

@@ -27,8 +27,8 @@ _content = get_marker_set("\n" + CONTENT, CONTENT)
 
 
 def read_recipient(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the recipient after its token, and its arguments. After ``all``, the answer follows, which is not parsed
-    here."""
+    """Parse the recipient after ``<|recipient|>`` and the arguments. If the recipient is ``all``, the answer follows,
+    which is not parsed here."""
     name = yield from consume_name(source, consumed, _content, any_name=True)
     if not name:
         return consume_cut_name(source, consumed) or TEXT

@@ -43,13 +43,17 @@ def read_named_line(source: BodySource, consumed: list[str]) -> Reader[BodyResul
 
 
 def build_openers(names: Sequence[str]) -> tuple[CallOpener, ...]:
-    """Return the openers for calls below other text: the line with the tool's name, and the first brace."""
+    """Return the opening markers of calls below other text: a line with the tool's name, and a brace on the next
+    line."""
     return tuple(CallOpener(f"\n{name}\n{{", _read_below_text) for name in names)
 
 
 def _read_below_text(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the arguments after the marker. A call must precede them, or the answer must end or continue with a tool's
-    name after them. In another family's answer, the tool must only read."""
+    """Parse the arguments below a line with a tool's name, in the middle of an answer.
+
+    They are a call only after another call, or if the answer ends or continues with a tool's name after them. If
+    another format is expected, the tool must also be read-only.
+    """
     marker = consumed.pop()
     source.push_back(marker[-1])
     consumed.append(marker[:-1])

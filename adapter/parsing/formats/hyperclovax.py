@@ -40,7 +40,7 @@ read_list = UntaggedJson("arguments", after_marker=True, ends=(END, STOP))
 
 
 def read_message(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a list of calls after a header that is not exactly `HEADER`."""
+    """Parse a list of calls after a message header that differs from `HEADER`."""
     match = yield from source.peek_match(_RECIPIENT, len(HEADER), _MAY_BE_RECIPIENT.fullmatch)
     if match is None:
         return TEXT

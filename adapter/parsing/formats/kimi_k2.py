@@ -158,7 +158,7 @@ def _may_be_stripped(ahead: str, tools: ToolSet) -> bool:
 
 
 def build_openers(names: Sequence[str]) -> tuple[CallOpener, ...]:
-    """Return openers for calls whose tokens the server stripped: ``functions.NAME:0{...}``."""
+    """Return the opening markers of calls whose tokens the server stripped, as in ``functions.NAME:0{...}``."""
     return tuple(CallOpener(f"functions.{name}:", partial(_read_without_tokens, name)) for name in names)
 
 

@@ -18,7 +18,7 @@ _read_call = KeyValueReader(USER).read
 
 
 def _read_user(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a known tool's call. Other text is a message."""
+    """Parse a call to a known tool after ``<user>``. Any other text there is a user's message."""
     result = yield from read_call_or_text(_read_call, source, consumed)
     return result.with_fixes("misspelt-open-tag") if result.calls_known_tools(source.tools) else TEXT
 
