@@ -26,7 +26,6 @@ from adapter.parsing.json_calls import BRACKETS, scan_json_value
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import NAME_LIMIT, Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
-from adapter.tools.tool import Tool
 
 OPEN, CLOSE = "[TOOL_CALL]", "[/TOOL_CALL]"
 
@@ -70,9 +69,8 @@ def read_arrow_call(source: BodySource, consumed: list[str]) -> Reader[BodyResul
     try:
         _add_arguments(call, "".join(body))
     except FormatError as error:
-        return BodyResult(
-            error=f"the call of {tool.name!r} cannot be read: {error}. Write it as {_describe_parameters(tool)}"
-        )
+        example = f'{OPEN}{{tool => "{tool.name}", args => {{--NAME "value"}}}}{CLOSE}'
+        return BodyResult(error=f"the call of {tool.name!r} cannot be read: {error}. Write it as {example}")
     return call.build_result() if is_closed else call.build_result("missing-close-tag")
 
 
@@ -125,10 +123,6 @@ def _add(call: PendingCall, key: str, text: str, position: int) -> int:
     call.fix(*value.fixes)
     call.add_value(key, value.value)
     return position + value.end
-
-
-def _describe_parameters(tool: Tool) -> str:
-    return f'{OPEN}{{tool => "{tool.name}", args => {{--NAME "value"}}}}{CLOSE}'
 
 
 OPENER = CallOpener(OPEN, read_arrow_call)

@@ -165,7 +165,9 @@ def read_rest_of_header(source: BodySource, consumed: list[str]) -> Reader[BodyR
     ``<|start|>``, ``assistant`` comes first."""
     ahead: list[str] = []
     source.may_be_text = True
-    role = yield from source.peek_match(_ROLE, HEADER_LIMIT, _may_be_role)
+    role = yield from source.peek_match(
+        _ROLE, HEADER_LIMIT, lambda ahead: any(role.startswith(ahead) for role in _ROLES)
+    )
     if role is not None:
         source.consume_match(role, consumed)
         if not role[1]:
@@ -211,7 +213,11 @@ def read_without_tokens(source: BodySource, consumed: list[str]) -> Reader[BodyR
     if HEADER_WORDS not in source.body_variants:
         return TEXT
     source.may_be_text = True
-    match = yield from source.peek_match(_WITHOUT_TOKENS, HEADER_LIMIT, _may_be_without_tokens)
+    match = yield from source.peek_match(
+        _WITHOUT_TOKENS,
+        HEADER_LIMIT,
+        lambda ahead: any(word.startswith(ahead.lstrip()) for word in ("analysis", _FINAL_WORDS)),
+    )
     if match is None:
         return TEXT
     source.consume_match(match, consumed)
@@ -231,14 +237,6 @@ def read_glued_header(source: BodySource, consumed: list[str]) -> Reader[BodyRes
     source.consume_match(match, consumed)
     read = UntaggedJson("arguments", after_marker=True, name=match[1])
     return (yield from read(source, consumed)).with_fixes("missing-open-tag")
-
-
-def _may_be_role(ahead: str) -> bool:
-    return any(role.startswith(ahead) for role in _ROLES)
-
-
-def _may_be_without_tokens(ahead: str) -> bool:
-    return any(whole.startswith(ahead.lstrip()) for whole in ("analysis", _FINAL_WORDS))
 
 
 def _calls_tool(text: str, end: str, tools: ToolSet) -> bool:

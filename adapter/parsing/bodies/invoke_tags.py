@@ -21,8 +21,7 @@ from adapter.core.events import JsonObject
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags, build_section_encoder
-from adapter.parsing.format import BodyResult, BodySource, CallOpener
-from adapter.parsing.stream_buffer import Reader
+from adapter.parsing.format import CallOpener
 
 MINIMAX, ANTHROPIC, DOTS, ATEM = "minimax:tool_call", "function_calls", "dots_function_call", "atem:function_calls"
 
@@ -62,12 +61,8 @@ def _build_section(tags: XmlInvokeTags) -> CallSection:
     )
 
 
-def read_invoke(name: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the parameters of a call of ``name`` whose opening tag is missing."""
-    return (yield from _read_all.read_named(name, _ALL.call[0], source, consumed))
-
-
-_read_all = XmlInvokeReader(_ALL)
+read_all = XmlInvokeReader(_ALL)
+"""Parser for the elements in any spelling."""
 SECTION = _build_section(_ALL)
 OPENERS = SECTION.openers
 

@@ -64,7 +64,7 @@ def _read_balanced(source: BodySource, consumed: list[str], offset: int | None =
     """
     start = len(consumed)
     offset = sum(map(len, consumed)) if offset is None else offset
-    is_balanced = yield from consume_balanced(source, consumed)
+    is_balanced = yield from _consume_code(source, consumed, get_marker_set(*_SYNTAX), stops_balanced=True)
     if not is_balanced and source.was_cut:
         return CUT
     text = "".join(consumed[start:])
@@ -79,11 +79,6 @@ def _read_balanced(source: BodySource, consumed: list[str], offset: int | None =
         return read_calls(text, source.tools, offset)
     except FormatError as error:
         return BodyResult(error=explain_error(error)) if is_balanced else CUT
-
-
-def consume_balanced(source: StreamBuffer, consumed: list[str]) -> Reader[str]:
-    """Consume code until its brackets are balanced. Return the last bracket, or "" if the text ends first."""
-    return (yield from _consume_code(source, consumed, get_marker_set(*_SYNTAX), stops_balanced=True))
 
 
 class PythonBlock:

@@ -21,7 +21,7 @@ from functools import lru_cache
 
 from adapter.core.errors import FormatError
 from adapter.core.json.decode import decode_json
-from adapter.parsing.bodies.invoke_tags import read_invoke
+from adapter.parsing.bodies.invoke_tags import read_all
 from adapter.parsing.bodies.python_scanner import read_one_call
 from adapter.parsing.bracket_delimited_json import FENCE_END, UntaggedJson
 from adapter.parsing.call_events import is_placeholder
@@ -228,7 +228,7 @@ def _read_arguments(tool: Tool, tail: re.Match[str], source: BodySource, consume
     if start.startswith('"'):
         return (yield from _read_quoted_object(tool, source, consumed))
     if start.startswith("<"):
-        return (yield from read_invoke(tool.name, source, consumed))
+        return (yield from read_all.read_named(tool.name, "<invoke", source, consumed))
     return (yield from _read_pairs(tool, source, consumed)) if _JOINT.search("".join(consumed)) else TEXT
 
 

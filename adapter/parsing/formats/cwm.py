@@ -51,7 +51,8 @@ def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
 
 
 def _build_call(name: str, tool: Tool | None, text: str) -> BodyResult:
-    parameters = _list_parameters(tool) if tool else []
+    # Lines are assigned to the required parameters or, without any, to the first one.
+    parameters = (list(tool.required) or list(tool.properties)[:1]) if tool else []
     call = PendingCall(name, tool)
     line_end = "\r\n" if text.startswith("\r\n") else "\n"
     text = text.removeprefix(line_end).rstrip(line_end)
@@ -68,11 +69,6 @@ def _build_call(name: str, tool: Tool | None, text: str) -> BodyResult:
     if OPEN in text:
         return BodyResult(error=f"the call of {name!r} is not closed: expected {CLOSE} before the next {OPEN}")
     return call.build_result()
-
-
-def _list_parameters(tool: Tool) -> list[str]:
-    """Return the parameters that lines are assigned to: the required ones or, without any, the first one."""
-    return list(tool.required) or list(tool.properties)[:1]
 
 
 def _encode_call(name: str, arguments: JsonObject) -> str:

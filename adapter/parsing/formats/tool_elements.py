@@ -134,7 +134,8 @@ def _read_body(call: PendingCall, tool: Tool, source: BodySource, consumed: list
         if not key:
             if (yield from source.peek_marker(get_marker_set(closing), KEY_LIMIT)):
                 yield from source.consume_through(get_marker_set(closing), consumed)
-            return BodyResult(error=_explain_broken_body(tool))
+            error = f"the text in {opening} is not a parameter: expected <NAME>value</NAME> or {closing}"
+            return BodyResult(error=error)
         may_be_text = False
         try:
             yield from _read_value(key, tool, source, consumed, call)
@@ -270,10 +271,6 @@ def _strip_margins(text: str) -> str:
     """Remove the line breaks around a value on separate lines. Other values are unchanged."""
     begins_line = re.match(r"\r?\n", text)
     return strip_line_break(text[begins_line.end() :]) if begins_line else text
-
-
-def _explain_broken_body(tool: Tool) -> str:
-    return f"the text in <{tool.name}> is not a parameter: expected <NAME>value</NAME> or </{tool.name}>"
 
 
 def encode_call(name: str, arguments: JsonObject) -> str:
