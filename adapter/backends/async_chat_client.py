@@ -1,5 +1,4 @@
-"""The asyncio version of `ChatClient`: it sends the same requests and handles errors in the same way, without blocking
-the event loop.
+"""Stream answers of a model server with asyncio: the same requests and errors as `ChatClient`, without blocking.
 
 Cancelling a stream closes its connection, which stops the server even while it processes the prompt. Each request opens
 a new connection, so that an agent can be used in one event loop after another.

@@ -25,7 +25,7 @@ from adapter.core.argument_checks import explain_read_error
 from adapter.core.errors import TransportError, UsageError
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""A function that is called repeatedly with the number of bytes received so far and the total expected."""
+"""Called repeatedly during a download, with the number of bytes received so far and the expected total."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,9 +73,9 @@ class ChatClient:
 
     ``endpoint`` may be the server's URL. Without ``model``, the server's first model that is not an embedding model is
     used. ``api_key`` defaults to ``OPENAI_API_KEY``, which is never sent to a local server. ``timeout_s`` is the
-    maximum time without data; a slow machine needs minutes for a long prompt. ``patience_s`` is the maximum time to
-    retry a request while the server is loading or busy. ``template`` renders the user's chat template, if the server
-    cannot render one.
+    maximum time without data, in seconds; a slow machine needs minutes for a long prompt. ``patience_s`` is the maximum
+    time, in seconds, to retry a request while the server is loading or busy. ``template`` renders the user's chat
+    template, if the server cannot render one.
 
     Raises UsageError for an invalid URL, and TransportError if no server answers at it.
     """
@@ -130,7 +130,7 @@ class ChatClient:
         return query_context_size(self.endpoint, self.model, load=True)
 
     def discover_own_prompt(self) -> PromptDiscovery:
-        """Return how to use the model's own chat template. Queries the server on the first call."""
+        """Return whether and how the model's own chat template can be used. Queries the server on the first call."""
         return self._own.discover(self.model)
 
     def control_tokens(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ _TAKES_GBNF: dict[Kind, str] = {"llama.cpp": "grammar", "koboldcpp": "grammar", 
 _TAKES_JSON_SCHEMA: frozenset[Kind] = frozenset({"ollama", "lmstudio", "vllm", "sglang"})
 
 WORDS_GRAMMAR = r"root ::= [^{<\x60\x5b \t\n] [^{<\x60]*"
-"""GBNF for an answer that cannot contain a call: no JSON, tags or code fences."""
+"""GBNF for plain text. It excludes JSON, tags and code fences, and so every call."""
 
 MAX_VALUE = 200
 """Maximum length of strings for short text, in characters. A small model rarely ends a string that is longer."""

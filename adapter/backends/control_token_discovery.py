@@ -41,10 +41,10 @@ def format_with_control_tokens(chat: object, format: str) -> Format:
 
 
 def discover_control_tokens(endpoint: Endpoint, worker: TemplateWorker | None, props: Json = None) -> tuple[str, ...]:
-    """Query the server for the control tokens of its model.
+    """Query the server for the control tokens of its model, and add the control tokens of the user's template.
 
-    ``worker`` renders the user's template. ``props`` is the server's answer to ``/props``, if it was already
-    requested.
+    ``worker`` renders the user's template, if there is one. ``props`` is the server's answer to ``/props``, if it was
+    already requested.
     """
     template = worker.template if worker is not None else None
     tokens = [*template.tokens.values(), *template.control_tokens] if template is not None else []

@@ -37,6 +37,7 @@ LOCAL_PORTS: dict[int, str] = {
 """Default ports, and the names of the servers that use them."""
 
 START_SERVER = "Start a model server (`llama-server -m MODEL.gguf --port 8080`, or `ollama serve`)"
+"""Advice that errors give if no model server answers."""
 
 MAX_MODELS = 256
 """Maximum number of model names in a cache. Clients choose the names, so a full cache is cleared."""
@@ -184,6 +185,7 @@ def build_api_url(url: str) -> str:
 
 
 def remove_password(url: str) -> str:
+    """Return ``url`` without user name and password."""
     return re.sub(r"://[^/@\s]*@", "://", url)
 
 
@@ -292,10 +294,10 @@ def count_tokens(text: str, endpoint: Endpoint) -> int:
         return len(json.load(connection.getresponse())["tokens"])
 
 
-# --------------------------------------------------------------------- facts
+# ---------------------------------------------------------------- properties
 
 OF_MODEL = "id="
-"""Key of the entry for the model in a list of models."""
+"""Placeholder, in the keys for `query_property`, for the entry of the model in a list of models."""
 _IMAGES: dict[Kind, tuple[str | int, ...]] = {
     "llama.cpp": ("/props", "modalities", "vision"),
     "ollama": ("/api/show", "capabilities"),
@@ -303,11 +305,11 @@ _IMAGES: dict[Kind, tuple[str | int, ...]] = {
 }
 
 
-def query_fact(endpoint: Endpoint, where: Mapping[Kind, tuple[str | int, ...]], model: str | None = None) -> Json:
-    """Query a fact about the server or ``model``, and return None if the server does not report it.
+def query_property(endpoint: Endpoint, where: Mapping[Kind, tuple[str | int, ...]], model: str | None = None) -> Json:
+    """Query a property of the server or ``model``. Return None if the server does not report it.
 
-    ``where`` has the path and the keys of the fact in the JSON answer, for each kind of server. A key is a name, the
-    index of a list's item, or `OF_MODEL`.
+    For each kind of server, ``where`` has the path of the request and the keys that lead to the property in the JSON
+    answer. A key is a field's name, a list index, or `OF_MODEL`.
     """
     if endpoint.kind not in where:
         return None
@@ -328,7 +330,7 @@ def query_fact(endpoint: Endpoint, where: Mapping[Kind, tuple[str | int, ...]], 
 
 def sees_images(endpoint: Endpoint, model: str) -> bool | None:
     """Return whether the model accepts images, or None if the server does not report it."""
-    match query_fact(endpoint, _IMAGES, model):
+    match query_property(endpoint, _IMAGES, model):
         case bool(sees):
             return sees
         case list(capabilities):

@@ -1,4 +1,4 @@
-"""Query a model server for the facts that make two measurements comparable: engine, version, family, quantization.
+"""Query a model server for its engine and version, and its model's family and quantization, to compare measurements.
 
 Sources: llama.cpp's tools/server/README.md (`/props`, `/v1/models`), Ollama's docs/api.md (`/api/show`,
 `/api/version`), LM Studio's `/api/v0/models`, vLLM's `/version`, SGLang's `/get_server_info`, and KoboldCpp's
@@ -12,7 +12,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 
-from adapter.backends.endpoint_discovery import OF_MODEL, Endpoint, Kind, query_fact
+from adapter.backends.endpoint_discovery import OF_MODEL, Endpoint, Kind, query_property
 from adapter.backends.model_queries import Model
 from adapter.backends.small_model_detection import query_parameter_count
 from adapter.protocols.model_descriptions import ModelDescription
@@ -48,7 +48,7 @@ _QUANTIZATIONS: dict[Kind, tuple[str | int, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class EngineDetails:
-    """An engine and its model. If the server does not report a fact, the string is empty, or ``parameters`` is None."""
+    """An inference engine and its model. A string is empty, and ``parameters`` (their number) None, if not reported."""
 
     kind: Kind
     version: str
@@ -58,9 +58,11 @@ class EngineDetails:
 
 
 def query_engine_details(endpoint: Endpoint, model: Model) -> EngineDetails:
-    """Query the server about ``model``. If the name of the model or its file contains a public model family, only this
-    family is returned, without the rest of the name."""
-    family, quantization = (str(query_fact(endpoint, each, model.name) or "") for each in (_FAMILIES, _QUANTIZATIONS))
+    """Query the server about ``model``. The family is the public model family in the name of the model or its file, or
+    else the family that the server reports."""
+    family, quantization = (
+        str(query_property(endpoint, each, model.name) or "") for each in (_FAMILIES, _QUANTIZATIONS)
+    )
     names = (model.file, model.name, family)
     return EngineDetails(
         endpoint.kind,
@@ -85,7 +87,7 @@ def normalize_quantization(name: str) -> str:
 
 
 def _query_version(endpoint: Endpoint) -> str:
-    version = str(query_fact(endpoint, _VERSIONS) or "")
+    version = str(query_property(endpoint, _VERSIONS) or "")
     if version == "b0-unknown":  # the embedded engine, whose build has no number
         with suppress(importlib.metadata.PackageNotFoundError):
             return f"xllamacpp {importlib.metadata.version('xllamacpp')}"

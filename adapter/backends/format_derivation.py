@@ -40,7 +40,7 @@ _UNDEFINED = re.compile(r"'(\w+)' is undefined")
 
 
 def derive(template: str | Path | ChatTemplate) -> Format:
-    """Derive the format written by a chat template, for `adapter.Parser` and other uses of formats.
+    """Derive a model's format from its chat template, for `adapter.Parser` and other uses of formats.
 
     ``template`` is the text of the template (str), or the path of a file as for ``--template`` (Path). The returned
     format has been tested: it parses the template's output correctly, including values that often break parsers.
@@ -60,7 +60,8 @@ def derive(template: str | Path | ChatTemplate) -> Format:
 
 
 def examine_template(template: ChatTemplate) -> DerivationResult:
-    """Derive the format of a template, or learn it from its response template, and register it. Cached."""
+    """Derive the format of a template, or learn it from the template's description of answers (response template), and
+    register it. Results are cached."""
     found = _examine(*_build_key(template))
     if found.format is not None:
         register_format(found.format)
@@ -73,7 +74,7 @@ def hash_template(template: ChatTemplate) -> str:
 
 
 def detect_format(template: str | ChatTemplate, model: str | None = None) -> DetectedFormat:
-    """Detect a model's call format by its template. A derived format is registered for `get_format`."""
+    """Detect a model's format from its chat template. A derived format is registered for `get_format`."""
     if isinstance(template, str):
         template = ChatTemplate(template)
     examine_template(template)

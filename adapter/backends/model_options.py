@@ -1,5 +1,6 @@
-"""Complete the user's options with the properties that the model server reports about itself and its models. The
-functions block while they query the server.
+"""Complete the user's options with the properties that the model server reports about itself and its models.
+
+The functions block while they query the server.
 """
 
 from __future__ import annotations
@@ -38,20 +39,20 @@ from adapter.protocols.translation_options import RejectedFeatures, TranslationO
 from adapter.protocols.upstream_failures import refuses_tools
 
 KNOWN_FOR_S = 60.0
-"""Seconds for which detected information about the models of llama.cpp or Ollama is valid."""
+"""Seconds after which the models of llama.cpp or Ollama are queried again."""
 
 MAX_PROMPTS = 64
 """Maximum number of models whose prompts are cached, and of cached generation prompts."""
 
 _QUESTION = "generation prompt?"
 _SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
-"""Request fields that determine whether a prompt rendered by llama.cpp ends inside a reasoning block."""
+"""Request fields that decide whether a prompt rendered by llama.cpp ends inside a reasoning block."""
 
 MAX_TOOLLESS = 1_000
 """Maximum number of cached names of models without native tool calls."""
 
 MAX_LOGGED = 1_000
-"""Maximum number of remembered notes. A remembered note is not logged again."""
+"""Maximum number of notes that are remembered so that they are logged only once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +79,10 @@ class ServerInfo:
 
 
 class ModelOptions:
-    """The options for each model of the server at ``base_url``.
+    """Detects the options for each model of the server at ``base_url``.
 
-    ``options`` are the user's options, ``profile`` is a choice as for `build_setup_lookup`, ``template`` is the user's
-    chat template, and ``log`` is called with notes for the user.
+    ``options`` are the user's options. ``profile`` selects measured model setups, as for `build_setup_lookup`.
+    ``template`` is the user's chat template, and ``log`` is called with notes for the user.
     """
 
     def __init__(
@@ -139,8 +140,10 @@ class ModelOptions:
     def find_alternative(
         self, exchange: BufferedExchange | StreamedExchange, status: int, content: bytes
     ) -> JsonObject | None:
-        """Return a failed request without the part that the server rejected, or None. This part can be the tools, or
-        the reasoning budget, which vLLM without ``--reasoning-parser`` rejects."""
+        """Return a failed request without the part that the server rejected: the tools, or the reasoning budget, which
+        vLLM rejects without ``--reasoning-parser``. Return None for other errors.
+
+        ``status`` and ``content`` are the server's response."""
         if status >= 400 and VLLM_FIELD.encode() in content and (body := exchange.remove_budget()) is not None:
             self._options.rejected.rejects_budget = True
             self.log_once("vLLM has no --reasoning-parser, so reasoning budgets are applied here, to streamed answers")
@@ -182,8 +185,8 @@ class ModelOptions:
         return replace(options.with_prompt(generation_prompt=prompt), fields={"reasoning_format": "none"})
 
     def _find_generation_prompt(self, question: str) -> str | None:
-        """Return the generation prompt: the text rendered by llama.cpp after the last message. Return None if it is not
-        available. The prompt is cached for each reasoning setting."""
+        """Return the generation prompt, which is the text that llama.cpp renders after the last message, or None if it
+        is not available. ``question`` is the rendering request, which differs only in its reasoning settings."""
         if question not in self._generation_prompts:
             if len(self._generation_prompts) >= MAX_PROMPTS:
                 self._generation_prompts.clear()

@@ -7,13 +7,13 @@ from pathlib import PurePath
 
 from pydantic import BaseModel, ConfigDict
 
-from adapter.backends.endpoint_discovery import Endpoint, get_object, query_fact
+from adapter.backends.endpoint_discovery import Endpoint, get_object, query_property
 from adapter.core.events import Json
 
 
 class Model(BaseModel):
-    """A model as described by its server. ``file`` and ``digest`` distinguish models with the same name. ``template``
-    is a hash of the chat template. All three are empty if the server does not report them."""
+    """The identity of a model, as reported by its server. ``file`` and ``digest`` distinguish models with the same
+    name. ``template`` is a hash of the chat template. All three are empty if not reported."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -43,13 +43,13 @@ def query_model(endpoint: Endpoint, name: str) -> Model:
 
 def query_template(endpoint: Endpoint) -> str | None:
     """Return the model's chat template in Jinja, or None if the server does not report it."""
-    template = query_fact(endpoint, {"llama.cpp": ("/props", "chat_template")})
+    template = query_property(endpoint, {"llama.cpp": ("/props", "chat_template")})
     return template if isinstance(template, str) else None
 
 
 def template_supports_tools(endpoint: Endpoint) -> bool | None:
     """Return whether the template supports tools, or None if unknown. If it does not, llama.cpp drops the tools."""
-    supported = query_fact(endpoint, {"llama.cpp": ("/props", "chat_template_caps", "supports_tools")})
+    supported = query_property(endpoint, {"llama.cpp": ("/props", "chat_template_caps", "supports_tools")})
     return supported if isinstance(supported, bool) else None
 
 

@@ -1,4 +1,4 @@
-"""Profiles: the best calling setup that `adapter probe` found for a model, as a TOML file.
+"""Store profiles, the best calling setups that `adapter probe` found for models, as TOML files.
 
 Each model has a file in ``$XDG_CONFIG_HOME/toolcall-adapter/profiles/`` (default: ``~/.config``). Users may edit the
 file.
@@ -30,12 +30,14 @@ from adapter.prompting.system_prompt import Style
 
 
 class _ProfileTable(BaseModel):
+    """A table of a profile file. Unknown keys, for example from later versions, are ignored."""
+
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class ProfileScore(_ProfileTable):
-    """The score of a setup in a number of ``tasks``. ``valid`` counts answers with only valid calls, ``right`` correct
-    answers, and ``needless`` unnecessary calls. Tokens and seconds are totals."""
+    """The score of a setup in ``tasks`` test tasks. ``valid`` counts answers whose calls are all valid, ``right``
+    correct answers, and ``needless`` unnecessary calls. Tokens and seconds are totals."""
 
     tasks: int = 0
     valid: int = 0
@@ -168,7 +170,7 @@ def validate_profile_name(choice: str) -> None:
 
 
 def find_active_profile(choice: str, model: Model) -> tuple[Profile | None, list[str]]:
-    """Return the profile for ``model``, or None, and notes for the user.
+    """Return the profile for ``model`` (or None), and notes for the user.
 
     ``auto`` selects the profile made for this model, unless a different model now has the same name. ``none`` selects
     no profile. A name or path selects a profile even if it is stale. Raises UsageError for an unknown name.
@@ -198,10 +200,11 @@ def _list_staleness_notes(profile: Profile, model: Model) -> list[str]:
 def build_setup_lookup(
     choice: str, endpoint: Endpoint
 ) -> tuple[Callable[[str], CallingSetup | None] | None, list[str]]:
-    """Return a function that maps a request's model name to the setup in this model's profile, and notes for the user.
+    """Return a function that returns the setup in the profile of a model, given its name, and notes for the user.
 
-    The function is None if ``choice`` is ``none``. A profile that the user selected applies to all requests. So does
-    the profile of llama.cpp's only model, because requests can use any name.
+    ``choice`` is ``auto``, ``none`` (for which the function is None), or a profile's name or path. A profile that the
+    user selected applies to all requests. So does the profile of llama.cpp's only model, because requests can use any
+    model name.
     """
     if choice == "none":
         return None, []

@@ -36,19 +36,19 @@ from adapter.tools.tool_set import ToolSet
 PROBE_TIMEOUT_S = 30.0
 """Timeout of one test, in seconds. It is long, because the server may be busy with another request."""
 OLLAMA_VERSION = [0, 32]
-"""Oldest version of Ollama that is known to show prompts. Older versions may load the model and answer instead."""
+"""Oldest version of Ollama that is known to return rendered prompts. Older ones may load the model and answer."""
 
 NO_TOOLS = "in words: the model's chat template does not support tools"
 
 
 @dataclass(frozen=True, slots=True)
 class PromptDiscovery:
-    """The kind of prompt for a model: its chat template, or a generated prompt."""
+    """The kind of a model's prompts, rendered by its chat template or generated, and the reason for it."""
 
     template_prompt: TemplatePrompt | None
     """The usable chat template, or None if a generated prompt must be used."""
     explanation: str
-    """The choice and its reason, for the user."""
+    """The kind of prompt and the reason for it, for the user."""
     template: str | None = None
     """Text of the template, or None if unknown."""
     is_final: bool = True
@@ -79,7 +79,7 @@ class PromptDiscoverer:
         self._lock = threading.Lock()
 
     def discover(self, model: str) -> PromptDiscovery:
-        """Return the kind of prompt that suits ``model``. The first call for a model queries the server."""
+        """Return how to prompt ``model``. The first call for a model queries the server."""
         name = "" if self.endpoint.kind == "llama.cpp" else model
         with self._lock:
             found = self._found.get(name)

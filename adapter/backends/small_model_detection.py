@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import threading
 
-from adapter.backends.endpoint_discovery import MAX_MODELS, Endpoint, Kind, query_fact
+from adapter.backends.endpoint_discovery import MAX_MODELS, Endpoint, Kind, query_property
 from adapter.prompting.intent.guided_choice import GuidedChoiceSettings
 
 SMALL = 400_000_000
 """Maximum number of parameters of a small model. Guided tool choice was tested with a model of 135 million parameters;
 models with 500 million do better without it."""
 INVENTIVE = 1_000_000_000
-"""Models with at most this many parameters are assumed to invent values. A model with 500 million parameters did so."""
+"""Maximum number of parameters of a model that is assumed to invent argument values, as one with 500 million did."""
 
 
 class SmallModelCheck:
@@ -59,5 +59,5 @@ _PARAMETERS: dict[Kind, tuple[str | int, ...]] = {
 
 def query_parameter_count(endpoint: Endpoint, model: str) -> int | None:
     """Return the number of parameters of ``model``, or None if its server does not report it."""
-    count = query_fact(endpoint, _PARAMETERS, model) if model or endpoint.kind == "llama.cpp" else None
+    count = query_property(endpoint, _PARAMETERS, model) if model or endpoint.kind == "llama.cpp" else None
     return count if isinstance(count, int) and count > 0 else None

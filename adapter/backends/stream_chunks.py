@@ -25,9 +25,9 @@ _REASONS = {"tool_calls": "stop", "function_call": "stop"}
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One chunk of an answer. The last chunks contain the ``finish_reason`` and, if the server reports it, the
-    ``usage``. ``raw`` is the server's event. ``reading`` has the number of prompt tokens processed so far, and the
-    total; only llama.cpp reports them."""
+    """One chunk of an answer. The last chunks contain the ``finish_reason`` and, if the server reports it, the token
+    ``usage``. ``raw`` is the server's event. ``reading`` has the number of prompt tokens processed so far and the
+    total, which only llama.cpp reports."""
 
     text: str
     reasoning: str = ""
@@ -72,7 +72,8 @@ class NativeCallWriter:
         self._format, self._native = format, NativeCalls()
 
     def convert(self, chunk: Chunk) -> list[Chunk]:
-        """Return ``chunk``, preceded by the text of all calls if it is the last. Drop ``raw`` if it has calls."""
+        """Return ``chunk`` or, at the end of the answer, the text of all calls followed by it. If the server's event
+        has calls, ``raw`` is removed from the chunk."""
         if parts := list_native_calls(chunk.raw or {}):
             self._native.add(parts)
             chunk = replace(chunk, raw=None)
@@ -98,7 +99,7 @@ class NativeCallWriter:
 
 
 class ChunkReader:
-    """Parses the events of one stream. If the stream ended early, `list_missing` returns the missing last chunk."""
+    """Parses the events of one stream, limits its length, and completes a stream that ended early."""
 
     def __init__(self) -> None:
         self._characters = 0

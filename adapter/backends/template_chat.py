@@ -14,7 +14,7 @@ from adapter.parsing.format import Format
 from adapter.parsing.formats import get_format
 from adapter.protocols.conversation_cache import Conversation
 from adapter.protocols.template_messages import prepare_template_messages, prepare_tool_definitions
-from adapter.protocols.template_prompt import TemplatePrompt, with_template_marks
+from adapter.protocols.template_prompt import TemplatePrompt, with_template_settings
 from adapter.tools.tool_set import ToolSet
 
 
@@ -29,7 +29,7 @@ class TemplateChat:
     def build_request(
         self, messages: Sequence[Message], fields: Mapping[str, Json] | None = None
     ) -> tuple[Sequence[Message], JsonObject]:
-        """Return the messages and the ``extra`` fields for `ChatClient.stream`. These fields include ``fields``."""
+        """Return the messages and the argument ``extra`` for `ChatClient.stream`, which includes ``fields``."""
         written = {index: str(message["written"]) for index, message in enumerate(messages) if message.get("written")}
         plain = [{key: value for key, value in message.items() if key != "written"} for message in messages]
         conversation, traits = Conversation(plain), self.template_prompt.traits
@@ -37,4 +37,4 @@ class TemplateChat:
             conversation, traits, self._format, self._tools, written=written, is_escaped=True
         )
         extra = {"tools": self._definitions, "preserved_tokens": list(self._format.special_tokens), **(fields or {})}
-        return prompt.messages, with_template_marks(extra, self.template_prompt, prompt.written)
+        return prompt.messages, with_template_settings(extra, self.template_prompt, prompt.written)

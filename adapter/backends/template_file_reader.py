@@ -1,6 +1,6 @@
 """Read chat templates from untrusted files, as a job of `adapter.workspace.sandbox.bounded_worker`.
 
-This file imports no module of the package.
+This file must not import other modules of the package.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ EXPECTED = f"a Jinja file, a {SETTINGS}, a folder with one or with {JINJA}, or a
 
 
 def run(_: bytes, path: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the source, tokens, ``control`` tokens and response template of the file at ``path``, or a ``fault``."""
+    """Yield one dict: the ``source``, ``tokens``, ``control`` tokens and ``response`` template of the file at ``path``,
+    or the reason for a failure as ``fault``."""
     try:
         template = _load(Path(path))
         if len(template["source"]) > MAX_TEMPLATE:
@@ -89,8 +90,8 @@ def _build_template(source: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _find_response_template(settings: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the response template, which describes the model's answers. It is a key of the tokenizer's settings, or
-    all of the ``settings`` if they are from a separate file."""
+    """Return the response template, which describes the model's answers, or None. It is one key of the tokenizer's
+    settings or, in a separate file, all of ``settings``."""
     found = settings if "fields" in settings else settings.get("response_template")
     return found if isinstance(found, dict) else None
 

@@ -1,6 +1,7 @@
 """Represent an answer as a list of parts (reasoning, text and calls), for APIs other than OpenAI's chat API.
 
-Each of these APIs has one writer, which encodes the steps of `AnswerParts` as events, and its parts as a whole answer.
+Each API has one writer. It encodes the steps that `AnswerParts` yields as stream events, and the collected parts as a
+buffered answer.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _TEXT_KINDS: tuple[tuple[str, Kind], ...] = (("reasoning_content", "reasoning"),
 
 @dataclass(slots=True)
 class AnswerPart:
-    """A part of an answer. ``index`` is its 0-based position. For a call, ``text`` has the arguments as JSON."""
+    """A part of an answer. ``index`` is its 0-based position. The ``text`` of a call is its arguments as JSON."""
 
     kind: Kind
     index: int
@@ -35,11 +36,11 @@ class AnswerPart:
 
 
 Step: TypeAlias = tuple[Action, AnswerPart, str]
-"""A change to the last part: it is opened, extended by the text in the third field, or closed."""
+"""A change to the last part: the action, the part, and the text that "add" appended to it ("" for other actions)."""
 
 
 class AnswerParts:
-    """Collects the parts of one answer from its chunks. `feed` and `close` yield changes to the parts.
+    """Collects the parts of one answer from its OpenAI chunks. `feed` and `close` yield each change to the parts.
 
     ``usage`` is the token usage, or None if unknown. ``notice`` is the answer's ``adapter`` field, if any, and
     ``stop_sequence`` the text that ended it, if reported. A whitespace-only part is left out unless it is the whole
@@ -65,6 +66,7 @@ class AnswerParts:
         return answer
 
     def get_text(self, kind: Kind) -> str:
+        """Return the concatenated text of all parts of one kind."""
         return "".join(part.text for part in self.parts if part.kind == kind)
 
     def feed(self, chunk: JsonObject) -> Iterator[Step]:

@@ -27,10 +27,10 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.usage import get_object
 
 MAX_MISSES = 20
-"""Number of consecutive events without a fitting `ChunkTemplate` after which the fast path is disabled."""
+"""Number of consecutive events that match no `ChunkTemplate` after which the fast path for text is disabled."""
 
 MAX_STREAM_BYTES = 256_000_000
-"""Maximum size of a streamed answer, in bytes. A token takes about two hundred bytes."""
+"""Maximum size of a streamed answer, in bytes. The event for one token takes about two hundred bytes."""
 
 REJECTED = "rejected by the server; retried as plain text"
 """Outcome reported to observers if the server rejected the tools or the chat template of a request."""
@@ -39,15 +39,17 @@ REJECTED_BUDGET = "rejected by the server; retried without the reasoning budget"
 
 
 class AnswerWriter(Protocol):
-    """Writes one answer in the format of the client's API: a stream as encoded chunks, a completion as a JSON object.
-    ``ping`` is a keepalive that clients ignore."""
+    """Writes one answer in the format of the client's API: a stream as bytes, or a whole completion as JSON."""
 
     content_type: str
     ping: bytes
+    """A keepalive message, which clients ignore."""
 
     def build_response(self, completion: JsonObject) -> JsonObject: ...
 
-    def write(self, chunks: list[JsonObject]) -> bytes: ...
+    def write(self, chunks: list[JsonObject]) -> bytes:
+        """Encode chunks of an OpenAI stream as events of the client's API."""
+        ...
 
     def encode_end(self) -> bytes:
         """Return the final bytes of a stream that ended without an error."""
@@ -55,6 +57,8 @@ class AnswerWriter(Protocol):
 
 
 class OpenAIWriter:
+    """Passes on a completion, and encodes chunks as server-sent events, because both are in OpenAI's format."""
+
     content_type = "text/event-stream; charset=utf-8"
     ping = PING
 
@@ -72,7 +76,7 @@ Answer = TypeVar("Answer", StreamedCompletion, BufferedCompletion)
 
 
 class _Exchange(Generic[Answer]):
-    """A request to the model server and its answer. ``created`` is the time in seconds since 1970."""
+    """A request to the model server and its answer. ``created`` is the answer's time stamp in seconds since 1970."""
 
     _answer: Answer
 
@@ -106,15 +110,17 @@ class _Exchange(Generic[Answer]):
         return self.request.body
 
     def cancel(self, why: str = "") -> None:
-        """Stop an answer that the client no longer needs. ``why`` is the reason if there was no answer."""
+        """Stop an answer that the client no longer needs. ``why`` is reported to observers if no answer has begun."""
         self._answer.cancel(why)
 
 
 class StreamedExchange(_Exchange[StreamedCompletion]):
-    """A streamed exchange: `feed` takes the server's bytes in chunks of any size, and `close` ends the stream.
+    """A request whose answer is streamed. `feed` takes the server's bytes in pieces of any size and returns bytes for
+    the client; `close` ends the stream.
 
-    ``writer`` encodes chunks for the client. Once `is_done` is True, the caller ignores the rest of the server's
-    answer. `build_next_body` may then return a follow-up request, whose answer is also passed to `feed`.
+    ``writer`` encodes the answer in the client's API; the default is OpenAI's. Once `is_done` is True, the caller
+    ignores the rest of the server's answer. `build_next_body` may then return a follow-up request, whose answer is also
+    passed to `feed`.
     """
 
     def __init__(self, request: TranslatedRequest, created: int, writer: AnswerWriter | None = None) -> None:
@@ -148,6 +154,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         return self._answer.early_error
 
     def build_next_body(self) -> JsonObject | None:
+        """Return the body of a follow-up request, such as a retry, or None if the answer is complete."""
         self._unsent = self._flush()  # a stream may end without [DONE]
         request = self._answer.begin_next_request()
         if request is None:
@@ -170,7 +177,8 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         return rest if self._has_failed else rest + self.writer.encode_end()
 
     def give_up(self) -> bytes | None:
-        """Return the rest of the answer before a rejected follow-up request, or None if there was no such request."""
+        """Return the rest of the answer that preceded a follow-up request, after the server rejected that request.
+        Return None if there was no follow-up request."""
         chunks = self._answer.use_previous()
         if chunks is None:
             return None
@@ -211,8 +219,8 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         return written
 
     def _translate_chunk(self, chunk: Json) -> bytes:
-        """Translate a chunk. A chunk with a finish reason is held back until the next event. Some proxies (Open WebUI)
-        send a finish reason with each chunk; only the last one of a choice counts."""
+        """Translate a chunk. A chunk with a finish reason is held back until the next event, because some proxies (Open
+        WebUI) send a finish reason with each chunk, and only the last one of a choice counts."""
         choices, written = _list_choices(chunk), b""
         if self._held is not None:
             continued = [each.get("index") for each in choices if _has_content(each)]
@@ -247,13 +255,14 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
 
 
 class BufferedExchange(_Exchange[BufferedCompletion]):
-    """A buffered exchange: `feed` takes the body of a response with status 200."""
+    """A request whose answer is not streamed. `feed` takes the body of the server's response with status 200."""
 
     def _begin(self) -> None:
         self._answer = BufferedCompletion(self.request, self._created)
 
     def give_up(self) -> JsonObject | None:
-        """Return the completion before a rejected follow-up request, or None if there was no such request."""
+        """Return the completion that preceded a follow-up request, after the server rejected that request. Return None
+        if there was no follow-up request."""
         return self._answer.use_previous()
 
     def feed(self, body: bytes) -> tuple[int, JsonObject] | JsonObject:

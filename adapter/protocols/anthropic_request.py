@@ -39,12 +39,15 @@ _EFFORTS = {"xhigh": "high", "max": "high"}
 """Anthropic's effort levels that other servers do not support, and their replacements."""
 
 _BILLING = "x-anthropic-billing-header:"
-"""Beginning of the line that Claude Code writes first. Its value changes with each request, so with this line the model
-server could not reuse its prompt cache."""
+"""Beginning of the first line of Claude Code's system prompt. The line changes with each request, which would keep the
+model server from reusing its prompt cache, so it is removed."""
 
 
 def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
-    """Return the chat request, and append dropped fields to ``dropped``. Raises RequestError if it is invalid."""
+    """Return the OpenAI chat request, and append the names of dropped fields to ``dropped``.
+
+    Raises RequestError if the request is invalid.
+    """
     dropped = [] if dropped is None else dropped
     dropped += list_unknown_fields(body, FIELDS)
     messages = require_type(list, body.get("messages"), "messages")
@@ -75,8 +78,8 @@ def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> Jso
 
 
 def _convert_tools(definitions: list[JsonObject], dropped: list[str]) -> tuple[list[JsonObject], list[JsonObject]]:
-    """Convert tools, and return them twice, for `convert_once`. Tools that Anthropic's servers run, such as web search,
-    are dropped: their types are appended to ``dropped``."""
+    """Convert tools, and return them twice, as `convert_once` expects. Tools that Anthropic's servers run, such as web
+    search, are dropped: their types are appended to ``dropped``."""
     tools = []
     for tool in definitions:
         definition = tool if tool.get("type", "custom") == "custom" else define_client_tool(tool)
@@ -129,7 +132,7 @@ def _remove_billing(text: str) -> str:
 
 
 class _ContentReader:
-    """Converts messages and their blocks. The names of dropped block types are appended to ``dropped``."""
+    """Converts messages and their content blocks. Types of blocks that are dropped are appended to ``dropped``."""
 
     def __init__(self, dropped: list[str]) -> None:
         self._dropped = dropped
@@ -175,7 +178,7 @@ class _ContentReader:
             }
 
     def convert_system_text(self, content: Json) -> str:
-        """Return the text of the system prompt, without the line that differs in each request."""
+        """Return the text of the system prompt, without Claude Code's billing line."""
         if isinstance(content, str):
             return _remove_billing(content)
         parts = [

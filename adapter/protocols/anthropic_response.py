@@ -15,6 +15,7 @@ from adapter.protocols.sse import encode_event
 from adapter.protocols.usage import Usage
 
 STOP_REASONS = {"tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
+"""Anthropic's stop reasons by OpenAI's finish reason. All others become ``end_turn``."""
 
 ERROR_TYPES = {
     401: "authentication_error",
@@ -35,7 +36,7 @@ class AnthropicWriter:
     content_type = "text/event-stream; charset=utf-8"
 
     def __init__(self, model: str, message_id: str, prompt_tokens: int = 0, stops: Json = None) -> None:
-        """Create a writer. ``prompt_tokens`` is an estimate, used if the server reports the number too late.
+        """Create a writer. ``prompt_tokens`` is an estimate of the prompt's length, used until the server reports it.
         ``stops`` are the client's stop sequences."""
         self._model, self._id, self._prompt_tokens = model, message_id, prompt_tokens
         self._stops = stops if isinstance(stops, list) else []
@@ -133,6 +134,7 @@ def _build_step_events(steps: Iterable[Step]) -> Iterator[JsonObject]:
 
 
 def to_error(error: JsonObject, status: int) -> JsonObject:
+    """Convert an error object and its HTTP status to Anthropic's format."""
     error_type = ERROR_TYPES.get(status, "invalid_request_error" if 400 <= status < 500 else "api_error")
     message, detail = get_error_text(error), error.get("error")
     if isinstance(detail, dict) and detail.get("code") == CONTEXT_CODE:  # by which Claude Code recognizes the error
@@ -141,7 +143,8 @@ def to_error(error: JsonObject, status: int) -> JsonObject:
 
 
 def build_thread_error() -> JsonObject:
-    """Return the error for a request that continues a thread. It makes the SDK send the whole conversation instead."""
+    """Return the error for a request that continues a stored thread. On this error, Anthropic's SDK sends the whole
+    conversation instead."""
     error = to_error({"error": {"message": "threads are not supported; send the whole conversation"}}, 400)
     error["error"]["details"] = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
     return error

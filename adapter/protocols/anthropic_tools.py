@@ -1,6 +1,6 @@
-"""Anthropic's tools: the definitions of client-side tools, and the tools that the model may call next.
+"""Define Anthropic's client-side tools, and list the tools that the model may call next.
 
-Requests omit the definitions, because Anthropic's models know their parameters. Source:
+Requests omit the definitions of client-side tools, because Anthropic's models know their parameters. Source:
 https://docs.anthropic.com/en/docs/agents-and-tools/tool-use (bash tool, text editor tool, memory tool) and the commands
 of the memory tool in anthropic-sdk-python. Version 20250429 of the text editor removed ``undo_edit`` and replaced
 ``insert`` by ``insert_text``.
@@ -32,7 +32,7 @@ _FILE_TEXT = "For create: the content of the file."
 
 
 def define_client_tool(tool: JsonObject) -> JsonObject | None:
-    """Return the full definition of a client-side ``tool``, which requests omit, or None for other tools."""
+    """Return the full definition of ``tool`` if it is one of Anthropic's client-side tools, otherwise None."""
     match = re.fullmatch(r"(bash|text_editor|memory)_(\d{8})", str(tool.get("type")))
     if match is None:
         return None
@@ -79,8 +79,8 @@ def _define_memory(_: str) -> tuple[str, JsonObject]:
 
 
 def _define_commands(texts: Mapping[str, str], more: list[str], *required: str) -> JsonObject:
-    """Return the parameters of a tool with several commands. ``texts`` describes its string parameters; ``more`` has
-    commands that only some of these tools have."""
+    """Return the parameter schema of a tool with several commands. ``texts`` describes its string parameters, ``more``
+    has the commands that it adds to the common ones, and ``required`` its required parameters."""
     commands = ["view", "create", "str_replace", "insert", *more]
     properties: JsonObject = {"command": {"type": "string", "enum": commands}}
     properties |= {name: {"type": "string", "description": text} for name, text in texts.items()}

@@ -41,12 +41,12 @@ MAX_ANSWERS = 128
 
 
 _NOT_FORCED = (None, "auto", "none")
-"""Values of ``tool_choice`` that mean nothing without tools."""
+"""Values of ``tool_choice`` that force no call, and so have no effect if the request has no tools."""
 
 
 def needs_translation(body: Json, options: TranslationOptions | None = None) -> bool:
-    """Return whether a request must be translated: it has tools, calls, parts of other APIs, system messages or roles
-    that a template may reject, or the user has set a reasoning budget."""
+    """Return whether a request must be translated: it has tools, calls, content parts of other APIs, or roles or system
+    messages that a chat template may reject, or the user has set a reasoning budget."""
     if not isinstance(body, dict):
         return False
     messages = body["messages"] if isinstance(body.get("messages"), list) else []
@@ -77,15 +77,16 @@ def remove_empty_tools(body: JsonObject) -> JsonObject:
 def needs_parsing(body: JsonObject, options: TranslationOptions, *, splits: bool) -> bool:
     """Return whether the answer to an untranslated request must be parsed.
 
-    ``splits`` is True if the server separates reasoning from the text. If it does not, answers of known model families
-    are parsed. Answers of gpt-oss are always parsed, because some servers leave its channel tokens in the text.
+    ``splits`` is True if the server separates reasoning from the text. If the server does not, answers of known model
+    families are parsed. Answers of gpt-oss are always parsed, because some servers leave its channel tokens in the
+    text.
     """
     format = choose_request_format(body, options)
     return format == "harmony" or (format is not None and not splits)
 
 
 def build_passthrough_request(body: JsonObject, options: TranslationOptions) -> TranslatedRequest:
-    """Return an untranslated request whose answer is parsed. Raises RequestError for an invalid request."""
+    """Build a request that is sent unchanged although its answer is parsed. Raises RequestError if it is invalid."""
     request = ToolRequest(
         body, FUNCTIONS, ToolSet(), ToolSet(), False, get_format(choose_request_format(body, options) or DEFAULT_FORMAT)
     )
@@ -105,8 +106,8 @@ def translate_chat_request(
 ) -> TranslatedRequest:
     """Translate a chat request. Raises RequestError if it is invalid.
 
-    ``json_bytes`` is the length of ``body`` as JSON, if known. ``conversation`` has the messages, if no other code can
-    change them; without it, they are copied.
+    ``json_bytes`` is the length of ``body`` as JSON, if known. ``conversation`` has the messages of ``body``, which no
+    other code may change; without it, the messages are copied.
     """
     if json_bytes is None or json_bytes > MAX_TEXT:
         check_size(body)
@@ -241,7 +242,7 @@ def _read_history(request: ToolRequest, options: TranslationOptions) -> CallHist
 
 
 def _build_unchanged_request(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
-    """Return the client's request unchanged, except for this server's extensions."""
+    """Return a request with the client's body, without this server's extension field."""
     body = request.body
     stream_options = body.get("stream_options")
     return TranslatedRequest(
@@ -269,7 +270,7 @@ def _build_unchanged_request(request: ToolRequest, options: TranslationOptions) 
 
 
 def _build_native_request(request: ToolRequest, options: TranslationOptions) -> TranslatedRequest:
-    """Return the unchanged request for a server that describes the tools and parses the calls."""
+    """Return the unchanged request for a model server that itself describes the tools and parses the calls."""
     guardrails = _start_guardrails(request, options, is_native=True)
     as_request = _build_unchanged_request(request, options)
     body, shortened = options.get_budgets(request.body).fit_body(_with_system_role(as_request.body))

@@ -29,17 +29,22 @@ _TOKEN = re.compile(r"<\|\w{1,40}\|>")
 
 
 class ChoiceDeltas:
-    """Builds the deltas of one answer. This is a base class of `ChoiceStream`."""
+    """Collects one answer and builds its deltas. This is a base class of `ChoiceStream`, which parses the text.
+
+    ``attempt`` is the model's current answer; a retry replaces it. ``is_whole`` is True if the client gets a buffered
+    answer instead of a stream.
+    """
 
     def __init__(self, index: int, attempt: PendingAnswer, *, is_whole: bool = False) -> None:
         self.index = index
         self.finish_reason: str | None = None
         self.error: JsonObject | None = None
         self.reasoning_length = 0
-        """Length of the leading content that turned out to be reasoning."""
+        """Number of leading characters of the content that turned out to be reasoning."""
         self.was_content = False
         """True if all of the reasoning turned out to be content."""
         self.follow_up: TranslatedRequest | None = None
+        """The next request to the model server, for example a retry, or None if no further request is needed."""
         self.is_flooded = False
         """True if the answer was ended because too many of its calls were dropped."""
         self.reasoning_end = ""
@@ -128,8 +133,8 @@ class ChoiceDeltas:
         return self._send_text("\n\n" + text.lstrip().removeprefix(before).lstrip())
 
     def _send_whitespace(self, raw: str) -> list[JsonObject | str]:
-        """Return the deltas for whitespace between markers. If the request has no tools, a rejected call is sent as
-        text, and so is the whitespace next to it."""
+        """Return the deltas for whitespace between markers. It is sent only next to a rejected call, which is sent as
+        text if the request has no tools."""
         if self._rejected_end == self._get_position():
             deltas = self._send_text(raw)
             self._rejected_end = self._get_position()
@@ -150,8 +155,8 @@ class ChoiceDeltas:
         return self._content.size + self.attempt.reasoned.size
 
     def _is_allowed(self, name: str) -> bool:
-        """Return whether calls to the tool ``name`` are sent to the client. If the request has tools and they are not
-        restricted, calls to unknown tools are also sent, because the client can respond to them."""
+        """Return whether calls to the tool ``name`` are sent to the client. Calls to unknown tools are also sent,
+        because the client can respond to them, unless the request has no tools or ``tool_choice`` allows only some."""
         tools = self._request.tools
         return name in tools if self._request.parsing.is_restricted else bool(tools)
 
@@ -215,7 +220,8 @@ class ChoiceDeltas:
         return bool(reason)
 
     def _count_dropped(self, start: int | None = None) -> int:
-        """Return the number of calls that guardrails dropped: in this attempt, or all but the first ``start``."""
+        """Return how many calls guardrails dropped: in this attempt, or from the position ``start`` in the list of all
+        dropped calls."""
         start = self._dropped_before if start is None else start
         return sum(each.guardrail != EXCLUDED for each in self._dropped[start:])
 

@@ -1,4 +1,4 @@
-"""Convert the model's text for one choice of a completion to deltas in OpenAI's format."""
+"""Parse the model's text for one choice of a completion, and convert it to deltas in OpenAI's format."""
 
 from __future__ import annotations
 
@@ -32,22 +32,25 @@ from adapter.protocols.tool_call_deltas import NativeCalls, measure_calls
 from adapter.protocols.truncated_calls import CUT_REASONS, separate_cut_call
 
 INCOMPLETE, ABANDONED = "incomplete", "abandoned"
-"""Finish reasons of this library: the server (incomplete) or the client (abandoned) disconnected too early."""
+"""Finish reasons that this library adds: the server (incomplete) or the client (abandoned) disconnected early."""
 PLAIN_FENCES = ("```\n", "```json\n")
-"""Openings of code fences that are no format's markers for calls."""
+"""Openings of ordinary code fences, which no format uses as markers for calls."""
 FAILED_REASONS = ("error", "abort")
 """Finish reasons of vLLM and SGLang for a request that failed after its answer began."""
 
 
 class ChoiceStream(FollowedChoice):
-    """One of the ``n`` answers, as deltas (dicts) and a finish reason (a string).
+    """Converts one of a completion's ``n`` answers to OpenAI's deltas (dicts) and a finish reason (a string).
 
-    ``attempt`` is the model's current answer. If it is unusable, `follow_up` is the request for another answer; text
-    that the client already has is not retracted. ``is_whole`` is True if the client gets a buffered answer.
+    If the model's answer is unusable, `follow_up` is the request for another one. Text that the client already has is
+    not retracted.
     """
 
     def feed(self, delta: JsonObject, finish_reason: Json, logprobs: Json = None) -> list[JsonObject | str]:
-        """Return deltas for the client and finally the finish reason. ``logprobs`` apply to the text in ``delta``."""
+        """Feed a delta from the server. Return the deltas for the client and, at the end, the finish reason.
+
+        ``logprobs`` are the log probabilities of the text in ``delta``, in OpenAI's format.
+        """
         if self.finish_reason or self.follow_up:
             return []
         self._withheld = None  # the server accepted the follow-up
@@ -107,7 +110,8 @@ class ChoiceStream(FollowedChoice):
         return [*self._release(), *deltas] if deltas else []
 
     def _end_native(self, finish_reason: str) -> list[JsonObject]:
-        """Return the deltas for the held calls parsed by the server. A call that was cut off is left out."""
+        """Return the deltas for calls that the server parsed and that were held back until their end. A call that was
+        cut off is left out."""
         if (name := self._calls.drop_cut_native(at_limit=finish_reason in CUT_REASONS)) is not None:
             self._cut_text = name
             self._drop_excluded(name)
@@ -172,7 +176,7 @@ class ChoiceStream(FollowedChoice):
         return [*self._send_text(reasoning), self._finish(finish_reason)]
 
     def _has_nothing(self) -> bool:
-        """Return whether the whole answer is dropped without a tool result to send instead."""
+        """Return whether guardrails drop the whole answer, and there is no tool result to send instead of it."""
         guardrails = self._request.follow_up.guardrails
         if guardrails is None or guardrails.last_result or self._content.size:
             return False
@@ -181,7 +185,8 @@ class ChoiceStream(FollowedChoice):
         return is_empty or (self.attempt.holds_text and guardrails.drops_answer(candidate))
 
     def _end_flood(self) -> list[JsonObject | str]:
-        """End an answer with too many dropped calls, if it also has a used one, as `Guardrails.screen` does."""
+        """End an answer with too many dropped calls if at least one of its calls was used, as `Guardrails.screen` does.
+        Return its last delta, or []."""
         if self._count_dropped() <= MAX_DROPPED:
             return []
         if not self._calls.whole[self._calls_before :]:
@@ -273,7 +278,7 @@ class ChoiceStream(FollowedChoice):
         return deltas
 
     def _build_event_deltas(self, event: Event, rest: Rest, finish_reason: str | None) -> list[JsonObject | str]:
-        """Return the deltas of ``event``. ``rest`` has the events from ``event`` on."""
+        """Return the deltas of ``event``. ``rest`` has this event and the events after it."""
         match event:
             case TextDelta(text=text):
                 has_guardrails = self._request.follow_up.guardrails is not None
@@ -343,7 +348,8 @@ class ChoiceStream(FollowedChoice):
         return [*self._release(), *self._calls.add_fragment(event)]
 
     def use_previous(self) -> list[JsonObject | str] | None:
-        """Return the deltas withheld before a rejected follow-up request, or None if there was no such request."""
+        """Return the deltas that were withheld because of a follow-up request, after the server rejected that request.
+        Return None if there was no follow-up request."""
         if self._withheld is None:
             return None
         (held, events, finish_reason), self._withheld, self.follow_up = self._withheld, None, None

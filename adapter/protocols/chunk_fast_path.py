@@ -1,4 +1,4 @@
-"""A fast path for streams: if an event differs from the previous event only in its text, only the text is decoded."""
+"""Decode only the text of a stream event if the rest of the event equals the previous one, which is much faster."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from adapter.protocols.sse import encode_event
 _CONTENT = b'"content":'
 _LITERAL = re.compile(rb'\s*("(?:[^"\\]|\\.)*")')
 MARK = "\0"
-"""Placeholder for the text of a chunk."""
+"""Placeholder for the text when a chunk is encoded as a template for later chunks."""
 _MARKED = b'"\\u0000"'
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkTemplate:
-    """The form of the server's text chunks for the choice ``index``: a text between ``before`` and ``after``."""
+    """The constant bytes ``before`` and ``after`` the text in the server's chunks for the choice ``index``."""
 
     before: bytes
     after: bytes
     index: int
 
     def find_text(self, event: bytes) -> str | None:
-        """Return the text of an event that has this form, or None for any other event."""
+        """Return the text of an event that differs from the template only in its text, or None for other events."""
         if not (event.startswith(self.before) and event.endswith(self.after)):
             return None
         try:
@@ -37,8 +37,8 @@ class ChunkTemplate:
 
 
 def build_chunk_template(event: bytes, chunk: Json) -> ChunkTemplate | None:
-    """Build a template from a text chunk, which recognizes similar chunks without decoding them. Return None if the
-    chunk contains anything but text of a single choice. ``event`` is the chunk as the server encoded it.
+    """Build a template from a chunk and ``event``, its bytes as the server sent them. Return None if the chunk contains
+    anything but text of a single choice.
     """
     match chunk:
         case {"choices": [{"delta": {"content": str(text)} as delta} as choice]} if text:

@@ -1,6 +1,7 @@
-"""Cache the data built for a conversation's messages, and the model's verbatim answers.
+"""Cache data that is built from a conversation's messages, and the model's answers as the model wrote them.
 
-The next request of a conversation begins with the same messages, and its prompt repeats these answers byte for byte.
+The next request of a conversation begins with the same messages, so only new messages are converted. Its prompt repeats
+the model's answers byte for byte, so the model server can reuse its prompt cache.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from adapter.core.text.text_cache import TextCache
 from adapter.protocols.tool_definitions import NO_REFERENCES
 
 MAX_BYTES = 8_000_000
-"""Maximum total length of the cached messages, in bytes. It is enough for about twenty conversations of two hundred
-turns. With the data built for them, they take up to 60 MB.
+"""Maximum total length of the cached messages, in bytes: about twenty conversations of two hundred turns. With the
+cached data, they take up to 60 MB of memory.
 """
 MAX_CONVERSATIONS = 256
 """Maximum number of cached conversations. Each request is compared with all of them."""
 MAX_BUILT = 6
-"""Maximum number of objects cached for a conversation. A client that never changes its tools needs three."""
+"""Maximum number of objects cached for one conversation. A client that never changes its tools needs three."""
 _HEAD = 5
 """Length of the header of a marshalled list, in bytes: its type and its number of items."""
 
@@ -33,7 +34,8 @@ Built = TypeVar("Built")
 
 
 def hash_beginning(encoded: bytes) -> Blake2b:
-    """Return a hash object for the first messages of a conversation, which can be updated with later messages."""
+    """Return a hash object of a conversation's first messages, given their encoding. It can be updated with later
+    messages."""
     return hashlib.blake2b(encoded, digest_size=16)
 
 
@@ -50,30 +52,33 @@ def copy_messages(messages: Json) -> Json:
 
 @dataclass(slots=True, eq=False)
 class Conversation:
-    """The messages of a request, which must not be changed, and the data that was built for them."""
+    """The messages of a request, which must not be changed, and the objects that were built from them."""
 
     messages: Json
     beginnings: Sequence[str] = ()
-    """For a shortened conversation, the hash of the client's messages before each message, and of all messages."""
+    """Only for a shortened conversation: the hash of the client's original messages before each remaining message, and
+    finally of all original messages."""
     known: int = 0
     """Number of messages at the beginning that an earlier request already contained."""
     size: int = 0
     """Length of the ``known`` messages, in bytes; after `ConversationCache.store`, of all messages."""
     compared: list[Any] = field(init=False)
+    """One item for each message, by which conversations are compared: the message, with its hash if shortened."""
     _built: dict[Hashable, Any] = field(default_factory=dict)
     _found: Conversation | None = None
+    """The cached conversation that this one continues."""
 
     def __post_init__(self) -> None:
         messages = self.messages if isinstance(self.messages, list) else []
         self.compared = [*zip(self.beginnings, messages, strict=False)] if self.beginnings else messages
 
     def continue_from(self, beginning: Conversation) -> None:
-        """Reuse the data that was built for ``beginning``, a conversation that this one continues."""
+        """Reuse the objects built for ``beginning``, a conversation whose messages are the first ones of this one."""
         self.known, self.size, self._found = len(beginning.compared), beginning.size, beginning
         self._built = dict([*beginning._built.items()][-MAX_BUILT:])
 
     def get_built(self, key: Hashable, default: Built) -> Built:
-        """Return the data stored with ``key`` for this conversation or a prefix of it, or ``default``."""
+        """Return the object stored under ``key`` for this conversation or its beginning, or ``default``."""
         built: Built = self._built.get(key, default)
         return built
 
@@ -86,7 +91,7 @@ class Conversation:
         return encode_messages(self.compared[self.known :])
 
     def hash_messages(self) -> str:
-        """Return `hash_beginning` of all messages."""
+        """Return the hash of all messages as a hexadecimal string. Only new messages are hashed."""
         count, before = self.get_built("hash", (0, hash_beginning(b"")))
         beginning = before.copy()
         beginning.update(encode_messages(self.compared[count:]))
@@ -94,13 +99,15 @@ class Conversation:
         return beginning.hexdigest()
 
     def hash_before(self, index: int, beginning: Blake2b) -> str:
-        """Return the hash of the client's messages before the message at ``index``. ``beginning`` is the hash of this
-        conversation's messages before it; the two differ only if the conversation was shortened.
+        """Return the hash of the client's original messages before the message at ``index``.
+
+        ``beginning`` is the hash of this conversation's messages before ``index``. The two hashes differ only if the
+        conversation was shortened.
         """
         return self.beginnings[index] if self.beginnings else beginning.hexdigest()
 
     def shorten(self, fitted: Sequence[Json], indices: Sequence[int]) -> Conversation:
-        """Return a conversation of only the messages ``fitted``. ``indices`` are their positions in this one."""
+        """Return a conversation with only the messages ``fitted``. ``indices`` are their positions in this one."""
         hashes, beginning = list[str](), hash_beginning(b"")
         for message in self.messages:
             hashes.append(beginning.hexdigest())
@@ -115,9 +122,9 @@ class ConvertedMessages:
     count: int
     messages: list[JsonObject]
     names: dict[str, str]
-    """The names of the calls, by id."""
+    """The names of the called tools, by call id."""
     beginning: Blake2b
-    """`hash_beginning` of the client's messages."""
+    """Hash of the client's messages that were converted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +133,13 @@ class ConvertedTemplateMessages:
 
     messages: list[JsonObject] = field(default_factory=list)
     calls: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """The template's id and the name of each call, by the client's id."""
+    """The id shown to the template and the tool name of each call, by the client's call id."""
     order: dict[str, int] = field(default_factory=dict)
-    """The position of each call, by the template's id."""
+    """The position of each call, by the id shown to the template."""
     written: dict[str, str] = field(default_factory=dict)
-    """Verbatim answers of the model by placeholder, as in `TemplateMessages`."""
+    """Answers as the model wrote them, by placeholder; see `TemplateMessages`."""
     beginning: Blake2b = field(default_factory=lambda: hash_beginning(b""))
-    """`hash_beginning` of the client's messages."""
+    """Hash of the client's messages that were converted."""
 
     def copy(self) -> ConvertedTemplateMessages:
         return ConvertedTemplateMessages(
@@ -152,8 +159,8 @@ class ConversationCache:
         self._max_bytes = max_bytes
 
     def continue_longest(self, conversation: Conversation) -> Conversation:
-        """Let ``conversation`` reuse the data of its longest cached prefix, and return the conversation. Values such as
-        1 and True count as equal."""
+        """Let ``conversation`` reuse the objects of the longest cached conversation that it continues, and return it.
+        Values such as 1 and True count as equal."""
         compared, longest = conversation.compared, 0
         for each in self._conversations[0]:
             known, count = each.compared, len(each.compared)
@@ -186,12 +193,11 @@ MAX_CHARACTERS = 16_000_000
 
 
 class VerbatimCallCache:
-    """A cache of the model's answers, verbatim. The key consists of the format, the conversation and the client's
-    version of the answer.
+    """A cache of the model's answers as the model wrote them.
 
-    An answer is found only if the client sends it back unchanged after the same messages, so no client gets an answer
-    meant for another one. The least recently used answers are evicted. ``before`` is the `hash_beginning` of the
-    messages before the answer.
+    The key consists of the format, the hash of the messages ``before`` the answer, and the ``content`` and ``calls``
+    that the client received. An answer is found only if the client sends it back unchanged after the same messages, so
+    no client gets an answer meant for another one. The least recently used answers are evicted.
     """
 
     def __init__(self, max_characters: int = MAX_CHARACTERS) -> None:
@@ -199,12 +205,12 @@ class VerbatimCallCache:
         self.conversations = ConversationCache()
 
     def remember(self, format: str, before: str, content: str, calls: Sequence[Call], text: str) -> None:
-        """Store ``text``, the model's verbatim answer, which the client received as ``content`` and ``calls``."""
+        """Store ``text``, the answer as the model wrote it, which the client received as ``content`` and ``calls``."""
         key = _build_key(format, before, content, calls)
         self._texts.store(key, text, len(key))
 
     def recall(self, format: str, before: str, content: str, calls: Sequence[Call]) -> str | None:
-        """Return the model's verbatim text of an answer, or None if it is not cached."""
+        """Return an answer as the model wrote it, or None if it is not cached."""
         return self._texts.find(_build_key(format, before, content, calls))
 
 

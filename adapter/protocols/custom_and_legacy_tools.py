@@ -18,6 +18,7 @@ from adapter.protocols.request_errors import RequestError, require_objects, requ
 from adapter.protocols.request_list_cache import build_once
 
 INPUT = "input"
+"""Name of the string parameter of a function that replaces a custom tool."""
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _RESULT_ROLES = ("ipython", "observation")
 """Roles of tool results in the templates of Llama and GLM, which some clients send."""
@@ -27,7 +28,7 @@ _TEMPLATE_ROLES = ("control",)
 
 @dataclass(frozen=True, slots=True)
 class ToolTypes:
-    """The types of a request's tools.
+    """The notation in which the client defined its tools, and in which it expects calls.
 
     ``custom`` has the names of custom tools. ``is_legacy`` is True if the client expects ``function_call`` instead of
     ``tool_calls``.
@@ -51,6 +52,7 @@ class ToolTypes:
 
 
 FUNCTIONS = ToolTypes()
+"""The types of a request whose tools are all functions."""
 
 
 def convert_tools_to_functions(body: JsonObject, start: int = 0) -> tuple[JsonObject, ToolTypes]:
@@ -118,14 +120,14 @@ def _convert_to_function(tool: JsonObject) -> JsonObject:
 
 
 def build_text_function(name: Json, description: str, parameter: str, text_description: str) -> JsonObject:
-    """Return a function with one string parameter."""
+    """Return the definition of a function whose only argument is the string ``parameter``."""
     properties = {parameter: {"type": "string", "description": text_description}}
     parameters = {"type": "object", "properties": properties, "required": [parameter]}
     return {"name": name, "description": description, "parameters": parameters}
 
 
 def describe_text(format: Json) -> str:
-    """Describe a custom tool's parameter, including its grammar, which this server cannot enforce."""
+    """Return the description of a custom tool's parameter, including its grammar, which this server cannot enforce."""
     match format:
         case {"type": "grammar", "grammar": {"syntax": syntax, "definition": definition}} | {
             "type": "grammar",
@@ -176,7 +178,8 @@ def _convert_to_function_call(call: Json) -> Json:
 
 
 def get_text_argument(arguments: str, name: str) -> str:
-    """Return the string argument ``name`` of a call. If it is missing, return all arguments as JSON."""
+    """Return the string argument ``name`` of the JSON object ``arguments``, or ``arguments`` itself if it is
+    missing."""
     text = read_object(arguments).get(name)
     return text if isinstance(text, str) else arguments
 

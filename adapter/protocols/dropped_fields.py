@@ -1,4 +1,4 @@
-"""Unsupported request fields: the handling of each field, and a response header that lists the dropped fields."""
+"""Define how each request field is handled, and list dropped fields in a response header."""
 
 from __future__ import annotations
 

@@ -96,8 +96,10 @@ class RetryPolicy:
 
 @dataclass(slots=True)
 class ExchangeGuardrails:
-    """Decides which answers of an exchange to retry, and which of their calls to drop. ``may_enforce`` is True if the
-    server can constrain an answer to a call."""
+    """Decides which answers to one request are retried, and which of their calls are dropped.
+
+    ``may_enforce`` is True if the answer to a retry may be constrained to calls.
+    """
 
     _guardrails: Guardrails
     _messages: Json
@@ -106,7 +108,7 @@ class ExchangeGuardrails:
     _clock: Callable[[], float]
     may_enforce: bool
     may_continue: bool = False
-    """True if the model may continue, once, a call that was cut off by a limit other than the client's."""
+    """True if the model may still continue, once, a call that was cut off by a limit other than the client's."""
     _history: CallHistory | None = None
     asked_again: list[str] = field(default_factory=list)
     """The guardrails that caused retries, in order."""
@@ -128,8 +130,8 @@ class ExchangeGuardrails:
         return self._guardrails.remove_forbidden(call, is_final=is_final)
 
     def find_drop_reason(self, call: ToolCall, sent: Sequence[Call]) -> str:
-        """Return the guardrail that drops a call instead of sending it to the client, or "". ``sent`` has the calls of
-        this answer that the client already has."""
+        """Return the name of the guardrail that drops a call, or "" if the call is sent to the client. ``sent`` has the
+        calls of this answer that the client already has."""
         earlier = [PastCall(name, arguments) for _, name, arguments in sent]
         return self._guardrails.find_drop_reason(self.history, call, earlier)
 
@@ -155,7 +157,8 @@ class ExchangeGuardrails:
     def judge(
         self, answer: CandidateAnswer, finish_reason: str | None, written_text: Callable[[], str]
     ) -> Retry | None:
-        """Return a retry if the answer is unusable, otherwise None. ``written_text`` returns the answer as text."""
+        """Return a retry if the answer is unusable and the limits allow one, otherwise None. ``written_text`` returns
+        the answer as text, whose tokens count towards the limit."""
         verdict = self._guardrails.check_response(self.history, answer, finish_reason)
         if not isinstance(verdict, Retry) or self._clock() > self._until:
             return None
@@ -167,7 +170,8 @@ class ExchangeGuardrails:
 
 
 def asks_for_json(body: JsonObject) -> bool:
-    """Return whether the client limits the answer to JSON of its own, which may look like a call."""
+    """Return whether the client constrains the answer to its own JSON schema or grammar. Such an answer may look like a
+    call."""
     format = get_object(body.get("response_format"))
     return format.get("type", "text") != "text" or any(body.get(name) for name in ("grammar", "json_schema"))
 
@@ -184,7 +188,8 @@ def parse_request_steps(body: JsonObject, described: Collection[str]) -> Steps:
 
 
 def build_report(guardrails: ExchangeGuardrails | None, dropped: Sequence[DroppedCall | RecordedDrop]) -> JsonObject:
-    """Return the guardrails that caused retries, and the calls withheld from the client, as fields of the answer."""
+    """Return the field ``asked_again``, the guardrails that caused retries, and the field ``dropped``, the calls
+    withheld from the client. Empty fields are left out."""
     counts = Counter((each.name, each.guardrail) for each in dropped)
     calls = [{"name": name, "guardrail": why, "count": count} for (name, why), count in counts.items()]
     fields = {"asked_again": list(guardrails.asked_again) if guardrails else [], "dropped": calls}

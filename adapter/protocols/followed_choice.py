@@ -17,7 +17,8 @@ from adapter.protocols.reasoning_budget import ends_in_loop
 from adapter.protocols.translated_request import TranslatedRequest
 
 Rest: TypeAlias = tuple[Sequence[Event], int]
-"""A list of events, and the index of the first remaining one. Copies of the rest would take quadratic time."""
+"""A list of events, and the index of the first one that is not processed yet. Slicing the list for each event would
+take quadratic time."""
 NOTHING: Rest = ((), 0)
 
 
@@ -58,8 +59,8 @@ class FollowedChoice(ChoiceDeltas):
     ) -> TranslatedRequest | None:
         """Return a request for a better answer if ``event`` is unusable, or None to accept it.
 
-        If ``event`` is None, the whole answer is checked at its end. ``rest`` has the events from ``event`` on. An
-        answer is not retried once the client has one of its calls.
+        If ``event`` is None, the answer has ended and is checked as a whole. ``rest`` has ``event`` and the events
+        after it. An answer is not retried once the client has one of its calls.
         """
         guardrails, attempt, calls = self._request.follow_up.guardrails, self.attempt, len(self._calls)
         has_call = bool(self._request.begun_call) or self._calls.is_open
@@ -80,7 +81,7 @@ class FollowedChoice(ChoiceDeltas):
         return self._request.with_retry(retry, attempt.build_written_text(event))
 
     def _lookup(self, call: ToolCall) -> TranslatedRequest | None:
-        """Return the request that follows a call to the tool search.
+        """Return the request that follows a call to the tool-search tool, with the tools that were found.
 
         If the client already has calls or the model has searched too often, drop the call and return None.
         """
@@ -112,14 +113,15 @@ class FollowedChoice(ChoiceDeltas):
             self._withheld = ("", [], "length")
 
     def _has_ended(self, rest: Rest) -> bool:
-        """Return whether the answer ended before ``rest`` because the model began to write the user's next message."""
+        """Return whether the answer ended before the events ``rest``, because the model began to write the user's next
+        message."""
         guardrails = self._request.follow_up.guardrails
         return guardrails is not None and guardrails.has_ended(
             self.attempt.build_candidate(rest=list_remaining(rest)).content
         )
 
     def _continue_call(self, events: Sequence[Event], finish_reason: str) -> TranslatedRequest | None:
-        """Return the request for the rest of a call that was cut off, or None to give the call up.
+        """Return the request that lets the model continue a call that was cut off, or None to give the call up.
 
         ``events`` are the last events of the answer, without the call. The call is given up if the client already has a
         call, or if the answer contains a complete one.

@@ -1,4 +1,4 @@
-"""Limit the arguments of constrained calls to values found in the conversation or supplied by the client."""
+"""Limit the arguments of constrained calls to values found in the conversation or supplied by the host."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
+from adapter.conversation.message_content import get_text
 from adapter.core.callback_checks import build_callback_error, require_items
 from adapter.core.events import Json
 from adapter.grammars.schema_ir import Choices
@@ -22,10 +23,11 @@ _TEXTS = {
     *argument_synonyms.PATTERN,
     *argument_synonyms.COMMAND,
 } - {"from", "to"}
+"""Names of arguments whose value is text, a pattern or a command, which users put in quotes."""
 
 
 class Ground(Protocol):
-    """Returns the values that a tool's argument may take; None allows any value, and an empty list allows none.
+    """A callback that returns the values that a tool's argument may take. None allows any value; an empty list, none.
 
     ``messages`` is the conversation so far, in OpenAI's format. The function is called for each argument in each
     request, so it must be fast. For an argument inside an object or list, it gets the inner name. If it raises an
@@ -38,12 +40,12 @@ class Ground(Protocol):
 def ground_conversation(
     tools: ToolSet, messages: Sequence[Mapping[str, Json]], ground: Ground | None = None
 ) -> Choices:
-    """Return the candidates for the arguments of a client's tools, from ``ground`` or else from the conversation.
+    """Return the allowed values for the arguments of a client's tools, from ``ground`` or else from the conversation.
 
     Tools that delete, move, overwrite or execute get only values from the conversation, even if ``ground`` returns
     others.
     """
-    texts = [(message.get("role"), _get_text(message)) for message in messages]
+    texts = [(message.get("role"), get_text(message.get("content"))) for message in messages]
     request = next((text for role, text in reversed(texts) if role == "user"), "")
     results = "\n".join(text for role, text in texts if role == "tool")
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
@@ -51,9 +53,12 @@ def ground_conversation(
     for tool, name, schema in every:
         named = _find_named(tool, name, schema, request, results) if ground is None or tool.is_risky else None
         if ground is not None and (values := _ask_ground(ground, tool.name, name, messages)) is not None:
-            said = f"{request}\n{results}"
-            is_said = (re.search(rf"(?<!\w){re.escape(each)}(?!\w)", said) is not None for each in values)
-            named = [each for each, known in zip(values, is_said, strict=True) if named is None or known]
+            texts_so_far = f"{request}\n{results}"
+            named = [
+                each
+                for each in values
+                if named is None or re.search(rf"(?<!\w){re.escape(each)}(?!\w)", texts_so_far) is not None
+            ]
         if named is not None:
             choices[tool.name, name] = list(dict.fromkeys(named))[:MAX_CHOICES]
     return choices
@@ -78,13 +83,6 @@ def _find_named(tool: Tool, name: str, schema: Json, request: str, results: str)
         paths = find_paths(request) or find_paths(results)
         return paths if paths or tool.is_risky else None
     return None
-
-
-def _get_text(message: Mapping[str, Json]) -> str:
-    content = message.get("content")
-    if isinstance(content, list):
-        content = "\n".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    return content if isinstance(content, str) else ""
 
 
 def _iter_arguments(schema: Json) -> Iterator[tuple[str, Json]]:

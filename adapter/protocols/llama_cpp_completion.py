@@ -1,4 +1,4 @@
-"""Use llama.cpp's completion endpoint instead of its chat endpoint, because only the former supports lazy grammars.
+"""Convert chat requests for llama.cpp's ``/completion`` endpoint, because its chat endpoint lacks lazy grammars.
 
 The chat endpoint ignores ``grammar_lazy`` and applies the grammar from the first token. Therefore, the messages are
 sent to ``/apply-template``, and the resulting prompt to ``/completion``. Recorded from llama.cpp b11549.
@@ -42,11 +42,12 @@ def has_lazy_grammar(body: JsonObject) -> bool:
 
 
 def build_lazy_grammar_fields(grammar: str, word: str, tokens: Iterable[str], bare: Iterable[str] = ()) -> JsonObject:
-    """Return the request fields for a lazy grammar, which applies as soon as the model writes ``word``.
+    """Return the request fields for a lazy grammar, which constrains the text once the model writes ``word``.
 
-    Every string that the grammar accepts begins with ``word``. ``tokens`` are texts that may be single tokens:
-    llama.cpp rejects a trigger word that is an unlisted token, and removes listed tokens from the text. Calls of the
-    ``bare`` tools may also be JSON without markers, on a separate line or in a code fence.
+    Every string that the grammar accepts begins with ``word``. ``tokens`` are further texts that may be single tokens.
+    They are listed with ``word``, because llama.cpp rejects a trigger word that is an unlisted token, and removes
+    unlisted special tokens from the text. Calls of the ``bare`` tools may also be JSON without markers, on a separate
+    line or in a code fence.
     """
     triggers: list[Json] = [{"type": WORD, "value": word}]
     if names := "|".join(re.escape(name) for name in bare):
@@ -78,7 +79,8 @@ def remove_grammar(body: JsonObject) -> JsonObject:
 
 
 def convert_to_chat(answer: Json) -> Json:
-    """Convert an answer of ``/completion``, or an event of its stream, to a chat. Return other values unchanged."""
+    """Convert an answer of ``/completion``, or an event of its stream, to OpenAI's chat format. Return other values
+    unchanged."""
     if not isinstance(answer, dict) or "choices" in answer or not isinstance(answer.get("content"), str):
         return answer
     text = {"role": "assistant", "content": answer["content"]}

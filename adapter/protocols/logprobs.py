@@ -1,4 +1,4 @@
-"""Align token logprobs with the content sent to the client.
+"""Align the log probabilities of tokens (logprobs) with the content sent to the client.
 
 Servers send logprobs for the model's whole text, but reasoning, calls and markers are then removed from it. Tokens that
 are entirely content keep their logprobs; tokens that are only partly content lose them.
@@ -13,8 +13,8 @@ from adapter.core.events import Event, Json, JsonObject
 
 
 class LogprobAligner:
-    """Assigns tokens to parsed events. `add` takes text with its tokens; `consume` returns the next characters'
-    tokens."""
+    """Assigns tokens with their logprobs to parsed events. `add` takes the model's text with its tokens, and `attach`
+    copies the tokens of an event to the delta that is sent for it."""
 
     def __init__(self) -> None:
         self._tokens: deque[tuple[int, int, JsonObject]] = deque()  # start, end and the server's entry
@@ -42,7 +42,8 @@ class LogprobAligner:
             delta["logprobs"] = tokens
 
     def consume(self, size: int, *, is_shown: bool) -> list[JsonObject]:
-        """Consume ``size`` characters, and return the tokens that end within them and consist entirely of content."""
+        """Consume the next ``size`` characters, and return the tokens that end within them and consist entirely of
+        content. ``is_shown`` is True if these characters are content."""
         begin, self._read = self._read, self._read + size
         if not is_shown:
             self._shown_from = None

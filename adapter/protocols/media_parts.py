@@ -1,7 +1,7 @@
-"""Images, audio and documents in messages.
+"""Convert images, audio and documents in messages to OpenAI's chat format.
 
-The notations of MCP and of the Responses API are converted, and media that the model does not accept are replaced by a
-note. Text documents become message parts, and other documents are rejected with a reason.
+The notations of MCP and of the Responses API are converted. Media that the model does not accept are replaced by a
+note. Text documents become message parts; other documents are rejected with a reason.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _LEFT_OUT = {
 def adapt_media(messages: Json, unsupported: Collection[str], start: int = 0) -> Json:
     """Return the messages with media in OpenAI's format, or the same list if no content is a list of parts.
 
-    ``unsupported`` names the kinds of media that the model does not accept; they are replaced by a note. ``start`` is
-    the index of the first message to convert.
+    ``unsupported`` names the kinds of media that the model does not accept (`IMAGE`, `AUDIO`). ``start`` is the index
+    of the first message to convert.
     """
     if not isinstance(messages, list) or not any(map(_has_parts, messages[start:])):
         return messages
@@ -62,13 +62,14 @@ _TEXTS = ("application/json", "application/xml", "application/yaml", "applicatio
 
 
 def build_document(text: str, title: str, context: str = "") -> JsonObject:
-    """Return a message part with the text of a document."""
+    """Return a message part with the text of a document, preceded by its title and ``context``, a note about it."""
     head = "\n".join(line for line in (f"Document: {title}" if title else "", context) if line)
     return {"type": "text", "text": f"{head}\n\n{text}" if head else text}
 
 
 def decode_document(kind: str, data: str, title: str, path: str) -> str:
-    """Decode a base64 document of the media type ``kind``. Raises RequestError if the document is not text."""
+    """Decode a base64 document of the media type ``kind``. Raises RequestError if the document is not UTF-8 text.
+    ``path`` is its location in the request, for the error."""
     name = kind.partition(";")[0].strip().lower()
     if not name.startswith("text/") and name not in _TEXTS:
         raise RequestError(

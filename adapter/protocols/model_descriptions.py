@@ -15,6 +15,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.protocols.usage import get_object
 
 NEVER = "0001-01-01T00:00:00Z"
+"""Ollama's expiry time of a model that stays loaded."""
 _FAMILY = re.compile(r"[a-z]+[\d.]*", re.IGNORECASE)
 _PARAMETERS = re.compile(r"(?<![a-z\d])(\d+(?:\.\d+)?[bm])(?![a-z\d])", re.IGNORECASE)
 _QUANTIZATION = re.compile(r"(?<![a-z\d])((?:i?q\d|bf16|f16|f32|fp8|mxfp4|awq|gptq)(?:_\w+)*)", re.IGNORECASE)
@@ -22,7 +23,7 @@ _QUANTIZATION = re.compile(r"(?<![a-z\d])((?:i?q\d|bf16|f16|f32|fp8|mxfp4|awq|gp
 
 @dataclass(frozen=True, slots=True)
 class ModelDescription:
-    """A model as described by its server. Its name shows the family, the number of parameters and the quantization."""
+    """A model as described by its server. The family, size and quantization are taken from the model's name."""
 
     name: str
     created: int = 0
@@ -121,7 +122,8 @@ class ModelDescription:
 def describe_models(
     models: JsonObject, context: int, *, has_images: bool, has_reasoning: bool
 ) -> list[ModelDescription]:
-    """Return the models in an answer from ``/v1/models``. ``context`` is the size for models that report none."""
+    """Return the models in ``models``, an answer from ``/v1/models``. ``context`` is the context size, in tokens, of
+    models that do not report it."""
     entries = [each for each in models.get("data") or () if isinstance(each, dict) and "id" in each]
     return [
         ModelDescription(

@@ -1,8 +1,8 @@
 """Translate Ollama's API (``/api/chat``) to OpenAI's and back.
 
-Source: https://github.com/ollama/ollama/blob/main/docs/api.md and recorded exchanges. Differences in Ollama's API:
-sampling parameters are in ``options``, arguments are objects, results name their tool, and images are separate from the
-text. Streams are JSON lines, and answers are streamed by default.
+Source: https://github.com/ollama/ollama/blob/main/docs/api.md and recorded exchanges. Differences: sampling parameters
+are in ``options``, arguments are objects, results name their tool, and images are separate from the text. Streams are
+JSON lines, and answers are streamed by default.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ NATIVE = (
 
 
 def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> JsonObject:
-    """Return the chat request, and append dropped fields to ``dropped``. Raises RequestError if it is invalid."""
+    """Return the OpenAI chat request, and append the names of dropped fields to ``dropped``.
+
+    Raises RequestError if the request is invalid.
+    """
     messages = require_objects(body.get("messages"), "messages")
     options = require_type(dict, body.get("options"), "options")
     if dropped is not None:
@@ -89,14 +92,15 @@ def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> Jso
 
 
 def _convert_thinking(think: Json) -> JsonObject:
-    """Convert ``think`` to the switches for thinking supported by other servers."""
+    """Convert Ollama's ``think`` to the fields that other servers understand."""
     if isinstance(think, bool):
         return {"chat_template_kwargs": {"enable_thinking": think}}
     return {"reasoning_effort": think} if isinstance(think, str) and think else {}
 
 
 def convert_generation_to_chat(body: JsonObject) -> JsonObject:
-    """Convert a request to ``/api/generate`` to a chat. Raises RequestError for fields that chats do not have."""
+    """Convert a request to ``/api/generate`` to a request to ``/api/chat``. Raises RequestError for fields that chats
+    do not have."""
     for field, handling in GENERATE_FIELDS.items():
         if handling == "refused" and body.get(field):
             raise RequestError(f"{field!r} requires Ollama as the model server; omit it, or use /api/chat", field)
@@ -168,7 +172,7 @@ _IMAGES = {"/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp", "
 
 
 EXTRA = "ollama"
-"""Key in a translated request for the fields in `NATIVE`. It is used if the model server is Ollama."""
+"""Key under which a translated request keeps the fields in `NATIVE`, for a model server that is Ollama."""
 
 
 def build_extra_fields(body: JsonObject) -> JsonObject:
@@ -177,8 +181,8 @@ def build_extra_fields(body: JsonObject) -> JsonObject:
 
 
 def convert_to_native(plain: JsonObject) -> JsonObject:
-    """Convert the translated request ``plain`` to a request to ``/api/chat``, with its messages and constraint, and all
-    other fields as the client sent them."""
+    """Convert the translated request ``plain`` to a request to ``/api/chat``. Its messages and constraint are used, and
+    all other fields are as the client sent them."""
     native: JsonObject = dict(plain[EXTRA])
     if "format" not in native and plain.get("response_format", {}).get("type") == "json_schema":
         native["format"] = plain["response_format"]["json_schema"]["schema"]
@@ -189,7 +193,7 @@ def convert_to_native(plain: JsonObject) -> JsonObject:
 
 
 def build_render_request(body: JsonObject) -> JsonObject:
-    """Return the request to ``/api/chat`` that only renders the chat template; see `template_prompt`."""
+    """Return the request to ``/api/chat`` that only renders the chat template, without generating an answer."""
     messages = [_with_calls(message) for message in body["messages"]]
     native = {key: value for key, value in (body.get(EXTRA) or {}).items() if key in ("think", "options", "keep_alive")}
     tools = {"tools": body["tools"]} if body.get("tools") else {}
@@ -242,7 +246,7 @@ def _convert_native_message(message: JsonObject) -> JsonObject:
 
 
 def to_chat(answer: JsonObject) -> JsonObject:
-    """Convert Ollama's response, or a line of its stream, to the chat format. Return other values unchanged."""
+    """Convert Ollama's response, or a line of its stream, to OpenAI's chat format. Return other values unchanged."""
     message = answer.get("message")
     if isinstance(answer.get("response"), str):  # from /api/generate
         message = {"content": answer["response"], "thinking": answer.get("thinking")}
@@ -262,8 +266,8 @@ def to_chat(answer: JsonObject) -> JsonObject:
 class OllamaWriter:
     """Encodes chunks as Ollama's JSON lines, and a buffered completion as an answer.
 
-    ``created_at`` is the time of the request, in RFC 3339, and ``elapsed_ns`` returns the nanoseconds since then.
-    ``is_generating`` is True for requests to ``/api/generate``, whose answers are text.
+    ``created_at`` is the time of the request in RFC 3339 format, and ``elapsed_ns`` returns the nanoseconds since then.
+    ``is_generating`` is True for requests to ``/api/generate``, whose answers have text instead of a message.
     """
 
     content_type = "application/x-ndjson"
@@ -370,7 +374,7 @@ def _get_timing_ns(last: Mapping[str, Any], name: str, default: int) -> int:
 
 
 _LINE_ENDS = "\x85\u2028\u2029"
-"""Characters that end a line for the ollama SDK, although not in JSON Lines. Ollama escapes most of them."""
+"""Characters at which the ollama SDK splits lines, although they do not end a line in JSON Lines. They are escaped."""
 
 
 def _encode_json_line(value: Json) -> bytes:

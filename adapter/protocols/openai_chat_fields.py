@@ -9,7 +9,7 @@ from adapter.core.events import JsonObject
 from adapter.protocols.dropped_fields import build_field_table
 from adapter.protocols.exchange_guardrails import EXTENSION
 from adapter.protocols.ollama import EXTRA
-from adapter.protocols.template_prompt import MARKS
+from adapter.protocols.template_prompt import TEMPLATE_SETTINGS
 
 FIELDS = build_field_table(
     {
@@ -25,9 +25,10 @@ FIELDS = build_field_table(
 )
 """Handling of each request field. Fields that are not listed are forwarded unchanged."""
 
-_OURS = {name for name, handling in FIELDS.items() if handling == "taken"} | {"tools", MARKS, EXTRA}
+_OURS = {name for name, handling in FIELDS.items() if handling == "taken"} | {"tools", TEMPLATE_SETTINGS, EXTRA}
 """Fields that are not forwarded to the model server."""
 
 
 def select_passthrough_fields(body: JsonObject) -> JsonObject:
+    """Return the fields of a chat request that are forwarded to the model server."""
     return {key: value for key, value in body.items() if key not in _OURS}

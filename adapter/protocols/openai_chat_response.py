@@ -23,19 +23,19 @@ DIED = (
     "the model server closed the connection in the middle of its answer; an unfinished tool call was discarded. "
     "Retry, or check the server's log."
 )
-
+"""Error message for a connection that the model server closed too early."""
 
 _OURS = ("id", "object", "created", "model", "choices", "usage")
 _CHOICE = ("index", "delta", "message", "text", "finish_reason", "logprobs")
 _MESSAGE = ("role", "content", "reasoning", "reasoning_content", "tool_calls", "function_call")
 """Fields of completions, choices and messages written by this module. A server's other fields are passed on."""
 _Source: TypeAlias = tuple[JsonObject, JsonObject]
-"""The server's chunk, and the choice in it."""
+"""A chunk from the server, and the choice in it that is being converted."""
 _NONE: _Source = ({}, {})
 
 
 class _Completion:
-    """The choices of a completion. ``created``, in seconds since 1970, is used if the server sends no timestamp."""
+    """The choices of a completion. ``created``, in seconds since 1970, is the timestamp if the server sends none."""
 
     _is_whole = False
 
@@ -59,7 +59,7 @@ class _Completion:
         return None
 
     def cancel(self, why: str = "") -> None:
-        """Stop an answer that the client no longer needs. ``why`` is the reason if there was no answer."""
+        """Stop an answer that the client no longer needs. ``why`` is reported to observers if no answer has begun."""
         for choice in self._choices.values():
             choice.cancel()
         if not self._choices:
@@ -156,7 +156,8 @@ class StreamedCompletion(_Completion):
         return chunks
 
     def feed_text(self, index: int, text: str) -> str | list[JsonObject]:
-        """Feed text to a choice that has begun. If the client's delta has only text, return that text."""
+        """Feed text to a choice that has begun. Return the client's text if its chunk has only text, otherwise the
+        chunks."""
         if self.is_done:
             return []
         choice = self._choices[index]
@@ -176,7 +177,8 @@ class StreamedCompletion(_Completion):
         return False
 
     def use_previous(self) -> list[JsonObject] | None:
-        """Return the rest of the answer before a rejected follow-up request, or None if there was no such request."""
+        """Return the rest of the answer that preceded a follow-up request, after the server rejected that request.
+        Return None if there was no follow-up request."""
         chunks: list[JsonObject] = []
         for choice in self._choices.values():
             if (deltas := choice.use_previous()) is None:
@@ -245,7 +247,7 @@ class StreamedCompletion(_Completion):
 
 
 class BufferedCompletion(_Completion):
-    """The answer to a request: the last of one or more buffered completions, with its calls in ``tool_calls``."""
+    """The buffered answer to a request. If answers are retried, it is the last of several completions."""
 
     _is_whole = True
 
@@ -281,7 +283,8 @@ class BufferedCompletion(_Completion):
         return self._build_completion(choices)
 
     def use_previous(self) -> JsonObject | None:
-        """Return the completion before a rejected follow-up request, or None if there was no such request."""
+        """Return the completion that preceded a follow-up request, after the server rejected that request. Return None
+        if there was no follow-up request."""
         choices = []
         for choice, given in zip(self._choices.values(), self._last.get("choices") or (), strict=False):
             if (deltas := choice.use_previous()) is None:
@@ -345,5 +348,5 @@ def _join_content_logprobs(deltas: Iterable[JsonObject | str], choice: ChoiceStr
 
 
 def _select_other_fields(answer: JsonObject, ours: Collection[str]) -> JsonObject:
-    """Return the fields of a server's answer that have a value and are not ``ours``."""
+    """Return the fields of a server's answer that have a value and are not in ``ours``, the fields written here."""
     return {key: value for key, value in answer.items() if value is not None and key not in ours}

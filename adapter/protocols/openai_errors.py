@@ -1,4 +1,4 @@
-"""Errors in OpenAI's format: ``{"error": {"message", "type", "param", "code"}}``."""
+"""Build and read errors in OpenAI's format: ``{"error": {"message", "type", "param", "code"}}``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from adapter.protocols.upstream_failures import classify_failure, is_context_fai
 
 CONTEXT_CODE = "context_length_exceeded"
 _STATUSES = {CONTEXT_CODE: 400, "rate_limit_exceeded": 429}
-"""HTTP statuses of codes that are words."""
+"""HTTP statuses of the error codes that are words instead of numbers."""
 _TAGS = re.compile(r"(?is)<(style|script)\b.*?</\1>|<!--.*?-->|</?[a-z!][^>]*>")
 
 
@@ -76,7 +76,8 @@ def get_error_text(error: JsonObject) -> str:
 
 
 def with_status(error: JsonObject, status: int) -> JsonObject:
-    """Return an error whose code implies its HTTP status, for a stream, whose own status was sent before."""
+    """Return the error with a code that implies the HTTP status. A stream needs it, because its own status was sent
+    before the error."""
     if find_error_status(error) == status:
         return error
     return {"error": {**error["error"], "code": "rate_limit_exceeded" if status == 429 else str(status)}}
@@ -90,7 +91,8 @@ def find_error_status(error: JsonObject) -> int:
 
 
 def _find_code(code: Json, status: int | None, message: str) -> str | None:
-    """Return an error's code. If the prompt is too long, this is OpenAI's code, by which agents recognize the error."""
+    """Return the code for an error with the server's ``code``. If the prompt is too long, return OpenAI's code, by
+    which agents recognize the error."""
     if (code is None or str(code).isdigit()) and is_context_failure(str(status or code), message):
         return CONTEXT_CODE
     return None if code is None else str(code)

@@ -23,8 +23,8 @@ UNSEEN = (
     "mcp_approval_request", "mcp_approval_response", "compaction", "compaction_trigger", "context_compaction",
     "configuration_update", "program", "program_output",
 )  # fmt: skip
-"""Types of items that are not shown to the model: calls of other servers, encrypted summaries, approval requests. If
-such an item introduces tools, `list_tools` returns them."""
+"""Types of items that are not shown to the model: calls run by OpenAI's servers, encrypted summaries, approval
+requests. If such an item introduces tools, `list_tools` returns them."""
 
 
 def list_tools(items: Json) -> list[Json]:
@@ -38,7 +38,10 @@ def list_tools(items: Json) -> list[Json]:
 
 
 def convert_items(items: Json, dropped: list[str]) -> Iterator[JsonObject]:
-    """Convert items to messages, and append dropped types to ``dropped``. Raises RequestError if one is invalid."""
+    """Yield the chat messages for the items of a conversation, and append dropped types of items to ``dropped``.
+
+    Raises RequestError if an item is invalid.
+    """
     if isinstance(items, str):
         yield {"role": "user", "content": items}
         return
@@ -71,7 +74,7 @@ def convert_items(items: Json, dropped: list[str]) -> Iterator[JsonObject]:
 
 
 def place_results(messages: list[JsonObject]) -> Iterator[JsonObject]:
-    """Yield the messages with each result after its call. Codex may put the user's messages between them."""
+    """Yield the messages, with each tool result moved directly after its call. Codex may put user messages between."""
     calling: dict[str, int] = {}
     results: dict[int, list[JsonObject]] = {}
     rest = []

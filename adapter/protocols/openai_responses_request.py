@@ -64,7 +64,8 @@ def convert_to_openai(
 
 
 def parse_tools(body: JsonObject, dropped: list[str]) -> ResponsesTools:
-    """Return a request's tools, including tools in its input, and append the types of dropped ones to ``dropped``."""
+    """Return a request's tools, including tools introduced by its input, and append the types of dropped tools to
+    ``dropped``."""
     later = list_tools(body.get("input"))
     return parse_responses_tools(body.get("tools"), dropped, later)
 

@@ -1,4 +1,4 @@
-"""Translate a chat completion to an OpenAI response: a list of items, which a stream opens, fills and closes in turn.
+"""Translate a chat completion to a response of OpenAI's Responses API: a list of items, streamed one after another.
 
 Source: https://platform.openai.com/docs/api-reference/responses-streaming. After an error, the stream contains both an
 ``error`` event, which the openai SDK raises, and ``response.failed``, which codex waits for. Reasoning has OpenAI's
@@ -171,7 +171,7 @@ class ResponsesWriter:
         }
 
     def _encode_steps(self, steps: Iterable[Step], status: str) -> Iterator[bytes]:
-        """Encode changes of the answer. ``status`` is the status of complete items."""
+        """Encode changes of the answer. ``status`` is the status of the items that are closed."""
         for action, part, text in steps:
             kind = self._get_item_kind(part)
             is_streamed = kind not in _BUFFERED

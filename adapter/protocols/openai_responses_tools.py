@@ -44,10 +44,13 @@ IDS: Mapping[str, str] = {
 }  # fmt: skip
 """Prefix of the item ids for each type of tool."""
 ITEMS = {kind: "custom_tool_call" if kind == "custom" else f"{kind}_call" for kind in IDS}
+"""Type of the item for a call of each type of tool."""
 
 OPERATIONS = ("create_file", "update_file", "delete_file")
+"""Operations of ``apply_patch``."""
 
 COMMAND = "command"
+"""Parameter of the functions that replace ``shell`` and ``local_shell``."""
 
 _SHELL = ("bash", "-lc")
 """Shell that runs the command line of a ``local_shell`` call."""
@@ -60,7 +63,7 @@ _DIFF = (
 
 @dataclass(frozen=True, slots=True)
 class ResponsesTool:
-    """A tool as the client defined it."""
+    """The type, name and namespace of a tool in the client's request."""
 
     kind: Kind
     name: str
@@ -72,14 +75,14 @@ class ResponsesTools:
     """The tools of a Responses API request.
 
     ``functions`` are the tools for the chat request, and ``by_name`` has the client's tool for each function name.
-    Names that it lacks are ordinary functions.
+    Names that are not in ``by_name`` are ordinary functions.
     """
 
     functions: list[JsonObject] = field(default_factory=list)
     by_name: Mapping[str, ResponsesTool] = field(default_factory=dict)
 
     def find(self, name: str) -> ResponsesTool:
-        """Return the client's tool whose function name, or else whose own unambiguous name, is ``name``."""
+        """Return the client's tool for ``name``, its function name or its unambiguous name without the namespace."""
         return self.by_name.get(self.find_model_name(name)) or ResponsesTool("function", name)
 
     def find_model_name(self, name: str) -> str:
@@ -119,7 +122,7 @@ def _is_clients_search(tool: JsonObject) -> bool:
 
 
 def _remove_deferred(tools: Iterable[JsonObject]) -> Iterable[JsonObject]:
-    """Leave out deferred tools, also inside namespaces. The client's search returns them later."""
+    """Yield the tools that are not deferred, also inside namespaces. The client's tool search returns the others."""
     for tool in tools:
         if tool.get("type") == "namespace":
             yield {**tool, "tools": list(_remove_deferred(require_objects(tool.get("tools"), "tools.tools")))}
@@ -191,7 +194,7 @@ def build_qualified_name(namespace: str | None, name: str) -> str:
 
 
 def build_call_item(tool: ResponsesTool, item_id: str, call_id: str, arguments: str, status: str) -> JsonObject:
-    """Convert a function call to the item expected by the client."""
+    """Convert a function call to the type of item that the client expects. ``arguments`` is JSON text."""
     head: JsonObject = {"type": ITEMS[tool.kind], "id": item_id, "call_id": call_id, "status": status}
     if tool.namespace is not None:
         head["namespace"] = tool.namespace
@@ -255,7 +258,7 @@ def _join_command_line(words: list[str]) -> str:
 
 
 def parse_result_item(item: JsonObject) -> Json:
-    """Return the content of a result item: text, or a list of parts."""
+    """Return the content of a tool result item: text, or a list of parts."""
     output = item.get("output")
     match item.get("type"):
         case "apply_patch_call_output":

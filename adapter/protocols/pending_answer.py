@@ -29,10 +29,10 @@ from adapter.protocols.usage import Usage
 
 
 class PendingAnswer:
-    """The state of one answer, which can be held back until it is accepted.
+    """One answer of the model while it arrives. Its text can be held back until guardrails accept the answer.
 
-    ``retry`` is the number of attempts before this answer. While ``holds_text`` is True, no text is sent to the client
-    until the answer is accepted. Data for recordings is collected only if the request is observed.
+    ``retry`` is the number of attempts before this answer. While ``holds_text`` is True, no text is sent to the client.
+    Data for recordings is collected only if the request is observed.
     """
 
     def __init__(self, request: TranslatedRequest, retry: int = 0) -> None:
@@ -78,12 +78,13 @@ class PendingAnswer:
             self._listener.receive([ReasoningDelta(text, "")])
 
     def receive_text(self, events: Sequence[Event], text: str) -> None:
-        """A faster `receive` for ``events`` that consist of one `TextDelta` with the text ``text``."""
+        """Receive one `TextDelta`, whose text is ``text``. This is faster than `receive`."""
         self._content.add(text)
         if self._listener is not None:
             self._listener.receive(events)
 
     def receive(self, events: Sequence[Event]) -> None:
+        """Record the parser's events."""
         for event in events:
             match event:
                 case TextDelta(text=text):
@@ -129,7 +130,8 @@ class PendingAnswer:
     def build_candidate(
         self, event: ToolCall | InvalidToolCall | None = None, rest: Sequence[Event] = ()
     ) -> CandidateAnswer:
-        """Return the answer up to and including ``event``, without the recorded events ``rest`` after it."""
+        """Return the answer up to and including ``event``, for guardrails. ``rest`` has later events, whose text is
+        left out although it was recorded."""
         content = str(self._content)
         end = max(0, len(content) - sum(len(each.text) for each in rest if isinstance(each, TextDelta)))
         raw = str(self._raw) if self._rejected else ""
@@ -163,7 +165,8 @@ class PendingAnswer:
             }
 
     def close(self, why: str = "") -> None:
-        """Report the exchange to its observers once. ``why`` is the reason if there was no answer."""
+        """Report the exchange to its observers. ``why`` is the reason if there was no answer. Later calls do
+        nothing."""
         if not self._is_observed or self._is_closed:
             return
         self._is_closed = True
@@ -178,7 +181,7 @@ class PendingAnswer:
 
     @cached_property
     def _request_record(self) -> RecordedExchange:
-        """The recorded exchange without its answer."""
+        """The request of the exchange, to be completed with the answer."""
         request, parsing, messages = self.request, self.request.parsing, self.request.client.messages
         return RecordedExchange(
             model=str(request.body.get("model") or ""),

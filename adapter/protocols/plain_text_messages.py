@@ -1,7 +1,7 @@
 """Convert a conversation with tool calls to plain messages, with calls and results as text in the model's format.
 
-Everything that a chat template might reject is normalized. Calls become assistant text, and results become user text.
-Consecutive user messages are merged, and ``developer`` becomes ``system``. Leading system messages are merged, and
+Chat templates may reject some messages, so they are normalized: calls become assistant text and results user text;
+consecutive user messages are merged; the role ``developer`` becomes ``system``; leading system messages are merged, and
 later ones become user messages. Parts that are not text, such as images, are kept. Control tokens and calls are escaped
 in user messages, tool results and the arguments of earlier calls (`adapter.prompting.escaping`).
 """
@@ -34,11 +34,11 @@ from adapter.tools.tool_set import ToolSet
 def render_plain_messages(
     conversation: Conversation, format: Format, system: str, closing: str, tools: ToolSet, memory: VerbatimCallCache
 ) -> tuple[list[JsonObject], str]:
-    """Return a conversation for a model that reads plain text, and the `hash_beginning` of the client's messages.
+    """Return the messages of a conversation as plain text, and the hash of the client's messages.
 
-    Calls in ``memory`` are shown exactly as the model wrote them; other calls are encoded in ``format``. ``tools`` are
-    the request's tools. ``system`` is appended to the system message, and ``closing``, a user message or "", to the
-    conversation. Raises RequestError for an invalid message.
+    Answers in ``memory`` are shown exactly as the model wrote them; other calls are encoded in ``format``. ``tools``
+    are the request's tools. ``system`` is appended to the system message, and ``closing``, if not empty, is added as
+    the last user message. Raises RequestError for an invalid message.
     """
     converted = _convert(conversation, format, system, tools, memory)
     ending = converted.messages[-1:] + ([{"role": "user", "content": closing}] if closing else [])
@@ -81,8 +81,8 @@ def _convert_messages(
     tools: ToolSet,
     memory: VerbatimCallCache,
 ) -> Iterator[JsonObject]:
-    """Convert the messages from ``start`` on. Update ``beginning``, the hash of the messages so far, and ``names``, the
-    calls' names by id."""
+    """Yield the converted messages from the index ``start`` on. Update ``beginning``, the hash of the messages so far,
+    and ``names``, the called tools by call id."""
 
     def escape(text: str) -> str:
         return escape_control_tokens(text, format, tools)
@@ -129,14 +129,18 @@ def _convert_messages(
 
 
 def _sort_by_call_order(results: Mapping[str, list[JsonObject]], names: Mapping[str, str]) -> Iterator[JsonObject]:
-    """Yield consecutive results in the order of their calls, because few formats repeat a call's id in its result."""
+    """Yield consecutive tool results in the order of their calls, because few formats repeat a call's id in its result.
+    ``results`` has messages by call id, and ``names`` has the call ids in order."""
     order = {call_id: position for position, call_id in enumerate(names)} if len(results) > 1 else {}
     for call_id in sorted(results, key=lambda each: order.get(each, len(order))):
         yield from results[call_id]
 
 
 def iter_messages(messages: Json, start: int = 0) -> Iterator[tuple[str, JsonObject, Content]]:
-    """Yield each message from ``start`` on, with its path and content. Raises RequestError if one is invalid."""
+    """Yield the path (such as ``messages[0]``), the message and its parsed content, for each message from ``start`` on.
+
+    Raises RequestError if a message is invalid.
+    """
     if not isinstance(messages, list) or not messages:
         error = f"'messages' must be a list with at least one message, got {truncate_repr(messages)}"
         raise RequestError(error, "messages")
@@ -167,7 +171,7 @@ def find_last_request(messages: Json) -> tuple[str, bool]:
 
 
 def list_last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
-    """Return the names and arguments of the calls whose results end the conversation, or [] if none do."""
+    """Return the names and arguments of the calls whose results are the last messages, or [] if there are none."""
     for index in reversed(range(len(messages))):
         message = messages[index]
         if message["role"] not in ("tool", "function"):
@@ -179,11 +183,16 @@ def list_last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
 
 _DROPPED = frozenset({"tool_calls", "reasoning_details", "refusal", "audio", "annotations", *REASONING_FIELDS})
 _RESULTS = ("tool", "function")
+"""Roles of tool results."""
 _REASONING = ("thinking", "redacted_thinking", "reasoning")
 """Types of parts with past reasoning."""
 
 
 def parse_content(content: Json, path: str) -> Content:
+    """Return a message's content as text, or as a list of parts if some are not text. Past reasoning is left out.
+
+    Raises RequestError, which names ``path``, if the content is invalid.
+    """
     if content is None:
         return ""
     if isinstance(content, str):
@@ -219,6 +228,7 @@ def with_texts(change: Callable[[str], str], content: Content) -> Content:
 
 
 def parse_calls(calls: Json, path: str) -> list[Call]:
+    """Return a message's calls. Raises RequestError, which names ``path``, if one is invalid."""
     parsed = []
     for index, call in enumerate(calls if isinstance(calls, list) else [calls]):
         function = call.get("function") if isinstance(call, dict) else None
@@ -244,7 +254,8 @@ def _parse_arguments(value: Json) -> JsonObject:
 
 
 def with_system(messages: Sequence[JsonObject], support: System) -> Iterator[JsonObject]:
-    """Merge leading system messages, and add later ones to user messages, if ``support`` requires it."""
+    """Adapt system messages to the positions at which a chat template accepts them, ``support``: leading ones are
+    merged, and others are added to user messages."""
     if support == "anywhere":
         yield from messages
         return
@@ -286,5 +297,6 @@ def _merge_user_messages(messages: Sequence[JsonObject]) -> Iterator[JsonObject]
 
 
 def truncate_repr(value: Json) -> str:
+    """Return the beginning of ``value`` as JSON, for an error message."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,4 +1,4 @@
-"""Limits on reasoning: the client's and the user's budgets, the model server's fields, and reasoning that loops.
+"""Limit the model's reasoning: find the budget of a request, and detect reasoning that exceeds it or loops.
 
 llama.cpp's chat endpoint (``reasoning_budget_tokens``) and vLLM (``thinking_token_budget``) end the reasoning
 themselves. With other servers and prompts, and if reasoning loops, this library stops a streamed answer, closes the
@@ -40,13 +40,13 @@ _OUT_OF_TIME = (
 )
 """The words with which Qwen3 was trained to end its reasoning early (Qwen3 Technical Report, section 4.7)."""
 _WHOLE_CLOSINGS = {"harmony": "<|end|><|start|>assistant"}
-"""Texts that end the reasoning in formats without closing markers."""
+"""Texts that end the reasoning in formats without closing markers, by format name."""
 
 
 def find_requested_budget(body: JsonObject, default: int | None) -> int | None:
     """Return the maximum number of tokens of reasoning in the answer to a chat request, or None if it is unlimited.
 
-    ``default`` is the user's budget. An effort level gets a share of it, and clients can only lower it.
+    ``default`` is the user's budget, or None. A requested effort level gets a share of it. Clients can only lower it.
     """
     settings = {field: get_object(body.get(field)) for field in ("thinking", "reasoning")}
     effort = body.get("reasoning_effort") or settings["reasoning"].get("effort")  # OpenRouter's
@@ -64,7 +64,7 @@ def remove_budget(body: JsonObject) -> JsonObject:
 
 
 def find_closing_words(format: Format, text: str) -> str | None:
-    """Return the text that ends the reasoning at the end of ``text``, or None if the format has none.
+    """Return the text to append to ``text`` so that its reasoning ends, or None if the format has no reasoning.
 
     ``text`` is the end of the prompt followed by the model's text.
     """
@@ -79,7 +79,7 @@ def find_closing_words(format: Format, text: str) -> str | None:
 
 
 class ReasoningWatch:
-    """Detects reasoning that exceeds ``max_tokens`` (None is unlimited) or loops."""
+    """Detects reasoning that is longer than ``max_tokens`` (None is unlimited) or repeats itself."""
 
     def __init__(self, max_tokens: float | None) -> None:
         self._max_bytes = None if max_tokens is None else max_tokens * BYTES_PER_TOKEN

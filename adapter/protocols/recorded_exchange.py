@@ -1,4 +1,4 @@
-r"""Exchanges with a model, recorded as JSON lines: the request, the model's text and the calls sent to the client.
+r"""Store exchanges with a model as JSON lines: the request, the model's text and the calls sent to the client.
 
 ::
 
@@ -59,7 +59,7 @@ class RecordedExchange(BaseModel):
     """The call format described by the prompt. Calls in other formats are also parsed."""
     policy: str
     generation_prompt: str | None = None
-    """The end of the prompt, which the model's text continues. `Parser` explains it."""
+    """The end of the prompt, which the model's text continues, for example an opened reasoning block. See `Parser`."""
     sent: JsonObject
     """The request body."""
     messages: tuple[JsonObject, ...] | None = None
@@ -101,7 +101,7 @@ class RecordedExchange(BaseModel):
     written_tokens: int | None = None
 
     def parse_turn(self, format: Format | None = None, policy: str | None = None) -> Turn:
-        """Parse the text again. ``format`` and ``policy`` replace the recorded settings."""
+        """Parse the model's text again. ``format`` and ``policy``, if given, replace the recorded settings."""
         tools = ToolSet(self.tools)
         return parse(
             self.text,

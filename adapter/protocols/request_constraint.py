@@ -24,14 +24,15 @@ class Enforcement:
     constraint: Constraint
     choices: Choices
     fields: JsonObject
-    """Request fields that enforce a call."""
+    """Request fields by which the model server enforces a call."""
     reply: Tool | None
-    """The tool for replying in words."""
+    """The reply tool, which a model that must make a call uses to reply in words; None if there is none."""
     may_reply: bool
     """True if the reply tool may be called in this answer."""
 
 
 def build_enforcement(request: ToolRequest, options: TranslationOptions) -> Enforcement:
+    """Return the constraint on the answer to a request. Raises RequestError if it cannot be built for these tools."""
     allowed = request.allowed
     constraint = _choose_constraint(request.body, options, request.must_call) if allowed else "off"
     settings = options.constraints

@@ -1,4 +1,4 @@
-"""Errors of invalid requests, and checks of request fields that raise them."""
+"""Define the error for invalid requests, and check the types of request fields."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _TYPE_NAMES: Mapping[type, str] = {str: "text", dict: "an object", list: "a list
 
 
 def require_type(kind: type[_Kind], value: Json, param: str) -> _Kind:
-    """Return ``value``, or an empty ``kind`` if it is missing or null. Raises RequestError if it has another type."""
+    """Return ``value``, or an empty value of the type ``kind`` if it is None. Raises RequestError, which names the
+    field ``param``, if it has another type."""
     if value is None:
         return kind()
     if not isinstance(value, kind):
@@ -43,7 +44,7 @@ def require_type(kind: type[_Kind], value: Json, param: str) -> _Kind:
 
 
 def require_objects(value: Json, param: str) -> list[JsonObject]:
-    """Return ``value`` if it is a list of objects. Raises RequestError if it is not."""
+    """Return ``value`` if it is a list of objects. Raises RequestError, which names the field ``param``, if not."""
     items = require_type(list, value, param)
     return [
         each if isinstance(each, dict) else require_type(dict, each, f"{param}[{index}]")

@@ -1,4 +1,4 @@
-"""Build the prompt of a request, from its tools and its conversation: with the model's chat template, or as text."""
+"""Build the prompt of a request from its tools and conversation, with the model's chat template or as plain text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adapter.protocols.request_constraint import Enforcement
 from adapter.protocols.request_errors import RequestError, require_type
 from adapter.protocols.request_tools import ToolRequest
 from adapter.protocols.template_messages import prepare_template_messages, prepare_tool_definitions
-from adapter.protocols.template_prompt import NOT_OWN, TemplatePrompt, find_template_prompt, with_template_marks
+from adapter.protocols.template_prompt import NOT_OWN, TemplatePrompt, find_template_prompt, with_template_settings
 from adapter.protocols.tool_definitions import CACHE_SIZE
 from adapter.protocols.translation_options import CLIENTS_TOOLS, TranslationOptions
 from adapter.tools.tool_set import ToolSet
@@ -26,15 +26,17 @@ SESSION = create_prompt_session()
 
 @dataclass(frozen=True, slots=True)
 class PromptedRequest:
-    """The request body with its prompt."""
+    """The request body with its prompt, and details of the prompt."""
 
     body: JsonObject
     messages: list[JsonObject]
     """The messages in ``body``."""
     beginning: str
+    """Hash of the client's messages."""
     template_prompt: TemplatePrompt | None
     """The chat template that renders the prompt, or None for a generated prompt."""
     shortened: str = ""
+    """Summary of how the conversation was shortened, or ""."""
 
 
 def build_prompt(request: ToolRequest, options: TranslationOptions, enforcement: Enforcement) -> PromptedRequest:
@@ -84,12 +86,15 @@ def _build_template_prompt(
     )
     if "llama.cpp" in (template.transport, template.server):
         plain["preserved_tokens"] = list(request.format.special_tokens)
-    body = with_template_marks({**options.fields, **plain, "messages": rendered.messages}, template, rendered.written)
+    body = with_template_settings(
+        {**options.fields, **plain, "messages": rendered.messages}, template, rendered.written
+    )
     return PromptedRequest(body, rendered.messages, rendered.beginning, template, shortened)
 
 
 def _fit(request: ToolRequest, options: TranslationOptions, rest: Json) -> tuple[Conversation, str]:
-    """Shorten the conversation to fit the budget with the ``rest`` of the prompt. Also return a summary of the cuts."""
+    """Shorten the conversation so that it fits into the context with ``rest``, the other parts of the prompt. Return
+    the conversation and a summary of the cuts, or ""."""
     fitted = options.get_budgets(request.body).fit(request.messages, rest)
     if not fitted.cuts:
         return request.conversation, ""
@@ -101,7 +106,8 @@ def _fit(request: ToolRequest, options: TranslationOptions, rest: Json) -> tuple
 
 
 def _describe_choice(request: ToolRequest) -> str:
-    """Describe which tools must or may be called, for the end of the prompt, whose beginning stays the same."""
+    """Return an instruction about which tools must or may be called. It ends the prompt, so that the beginning of the
+    prompt stays the same."""
     which = " or ".join(request.allowed) if request.is_restricted else "one of the tools"
     one = "" if request.is_parallel else " Make one call only."
     if request.must_call:

@@ -38,7 +38,7 @@ class RequestStats:
     """Number of calls withheld from the client, by guardrail."""
     finish_reasons: list[str] = field(default_factory=list)
     error: str = ""
-    """Type of the final error."""
+    """Type of the error that ended the request, or ""."""
     model: str = ""
     """The model's name as the model server reports it."""
     answer_id: str = ""
@@ -53,6 +53,7 @@ class RequestStats:
         return self._before[0] + self._tokens[0], self._before[1] + self._tokens[1]
 
     def count_call(self, call: ToolCall) -> None:
+        """Count a call sent to the client, and its repairs."""
         self.calls += 1
         self.fixes.update(call.fixes)
 
@@ -66,7 +67,7 @@ class RequestStats:
         self._tokens = usage.prompt, usage.written
 
     def count_from_bytes(self, end: bytes) -> None:
-        """Record the token usage in ``end``, the last bytes of an untranslated answer in the format of any API."""
+        """Record the token usage found in ``end``, the last bytes of an untranslated answer of any supported API."""
         counts = {name in _OF_PROMPT: int(number) for name, number in _COUNTS.findall(end)}
         if counts:
             self._tokens = counts.get(True, 0), counts.get(False, 0)

@@ -25,17 +25,18 @@ MAX_MODEL = 200
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """A request with tools."""
+    """A client's chat request, with its parsed tools and tool choice."""
 
     body: JsonObject
     kinds: ToolTypes
     described: ToolSet
     """All tools of the request."""
     allowed: ToolSet
-    """The tools that may be called."""
+    """The tools that ``tool_choice`` allows."""
     must_call: bool
     """True if the model must call a tool."""
     format: Format
+    """The format of the model's calls."""
     shortlist: ToolShortlist | None = None
     """The tools that are described to the model, or None if all tools are described."""
     reasoning_budget: int | None = None
@@ -56,7 +57,7 @@ class ToolRequest:
 
     @property
     def prompted_tools(self) -> ToolSet:
-        """The allowed tools described by the prompt."""
+        """The allowed tools, except those that the prompt does not describe because of the shortlist."""
         return self.allowed if self.shortlist is None else self.shortlist.shown
 
     @property
@@ -87,7 +88,7 @@ _guess_format = lru_cache(maxsize=256)(guess_format)
 
 
 def apply_shortlist(tool_request: ToolRequest, options: TranslationOptions) -> ToolRequest:
-    """Reduce the described tools to a shortlist if there are more than the maximum."""
+    """Reduce the described tools to a shortlist if there are more than ``max_tools``."""
     if not tool_request.allowed or tool_request.is_restricted:
         return tool_request
     shortlist = build_shortlist(tool_request.body, tool_request.described, options.prompt.max_tools)
@@ -97,7 +98,8 @@ def apply_shortlist(tool_request: ToolRequest, options: TranslationOptions) -> T
 
 
 def build_shortlist(body: JsonObject, tools: ToolSet, limit: int | None) -> ToolShortlist | None:
-    """Select tools by the user's messages and the earlier calls. Return None if there are at most ``limit`` tools."""
+    """Select the ``limit`` tools that fit the user's messages and earlier calls best. Return None if there are no more
+    than ``limit`` tools."""
     if limit is None or len(tools) <= limit:
         return None
     return shortlist_tools(tools, list(_iter_user_requests(body.get("messages"))), limit)

@@ -20,7 +20,7 @@ PING = b": ping\n\n"
 MAX_EVENT_BYTES = 8_000_000
 """Maximum size of one event, or of an answer that is not a stream. No model's answer is larger."""
 MAX_ANSWER_CHARACTERS = 8_000_000
-"""Maximum length of an answer, in characters: about two million tokens. A model that exceeds it would never stop."""
+"""Maximum length of an answer, in characters: about two million tokens. A longer answer would never end."""
 MAX_STRAY = 100
 """Maximum number of bytes quoted in the error for an answer without events."""
 _FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:", b"error:")
@@ -52,8 +52,8 @@ class _LineSplitter:
 class EventReader:
     """Takes bytes in chunks of any size, and returns the data of each complete event.
 
-    Two kinds of answers without events become one event at the end: a single JSON object, which servers that ignore
-    ``stream`` send, and the first line of other text, such as an HTML page.
+    An answer without events becomes one event at the end: a single JSON object, which servers that ignore ``stream``
+    send, or the first line of other text, such as an HTML page.
     """
 
     def __init__(self) -> None:
@@ -129,6 +129,7 @@ class LineReader:
 
 
 def encode_event(value: Json) -> bytes:
+    """Encode ``value`` as an event whose data is JSON."""
     return b"data: " + encode_json(value) + b"\n\n"
 
 
@@ -141,7 +142,7 @@ def encode_json(value: Json) -> bytes:
 
 
 def is_cut(event: bytes) -> bool:
-    """Return whether ``event`` is only the beginning of JSON, or of the ``[DONE]`` at the end of a stream."""
+    """Return whether ``event`` is incomplete: the beginning of a JSON value, or of ``[DONE]``, which ends a stream."""
     try:
         from_json(event, allow_partial=True)
     except ValueError:

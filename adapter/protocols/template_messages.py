@@ -39,14 +39,14 @@ from adapter.tools.tool_set import ToolSet
 class TemplateMessages:
     """Messages for a chat template.
 
-    ``written`` has the text written by the model for each placeholder in the messages. The placeholders must be
-    replaced in the rendered prompt.
+    Earlier answers that must appear in the prompt exactly as the model wrote them are placeholders. ``written`` has the
+    text of each placeholder, which must replace it in the rendered prompt.
     """
 
     messages: list[JsonObject]
     written: Mapping[str, str]
     beginning: str
-    """`hash_beginning` of the client's messages."""
+    """Hash of the client's messages."""
 
 
 def prepare_template_messages(
@@ -60,11 +60,11 @@ def prepare_template_messages(
     written: Mapping[int, str] | None = None,
     is_escaped: bool = False,
 ) -> TemplateMessages:
-    """Return a conversation for the chat template. ``closing`` is a user message that is added at the end, or "".
+    """Convert a conversation to messages for the chat template described by ``traits``.
 
-    If the template inserts text unchanged, calls in ``memory``, and calls in messages whose index is in ``written``,
-    are replaced by the model's verbatim text. ``is_escaped`` is True if the messages are already escaped. Raises
-    RequestError for an invalid message.
+    ``closing``, if not empty, is added as the last user message. If the template inserts text unchanged, answers with
+    calls are replaced by the text as the model wrote it, found in ``memory`` or, by message index, in ``written``.
+    ``is_escaped`` is True if the messages are already escaped. Raises RequestError for an invalid message.
     """
     memory, key = memory or VerbatimCallCache(), (traits, format, tools)
     state = conversation.get_built(key, ConvertedTemplateMessages()).copy()
@@ -86,7 +86,8 @@ def prepare_template_messages(
 
 
 def prepare_tool_definitions(definitions_json: Json, shown: ToolSet, format: Format) -> list[Json]:
-    """Return the escaped definitions of the ``shown`` tools. A tool that the client did not define gets a new one."""
+    """Return the escaped definitions of the ``shown`` tools, as the client wrote them in ``definitions_json`` or, for
+    tools that this library adds, in OpenAI's format."""
     prepare = partial(_prepare_tool_definitions, definitions_json, shown, format)
     return build_once(definitions_json, (shown, format), prepare)
 
@@ -123,6 +124,8 @@ def _escape_definition(definition: JsonObject, escape: Callable[[str], str]) -> 
 
 @dataclass(slots=True)
 class _MessageReader:
+    """Converts messages one by one. ``verbatim`` has answers as the model wrote them, by message index."""
+
     traits: TemplateCapabilities
     format: Format
     tools: ToolSet
@@ -225,7 +228,8 @@ class _MessageReader:
 
 @lru_cache(maxsize=64)
 def _get_closed_format(format: Format, closers: tuple[str, ...]) -> Format:
-    """Return ``format`` with the template's text after a result, so that messages get this text escaped."""
+    """Return ``format`` with results that end in ``closers``, the template's text after a result. Escaping messages for
+    this format then also escapes that text."""
     end = "".join(closers)
     return replace(format, encode_result=lambda _name, content, _id: content + end)
 

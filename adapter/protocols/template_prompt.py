@@ -32,7 +32,9 @@ from adapter.protocols.usage import get_object
 
 Transport: TypeAlias = Literal["llama.cpp", "vllm", "ollama", "template"]
 
-MARKS = "own_prompt"
+TEMPLATE_SETTINGS = "own_prompt"
+"""Field of a translated request with the settings for rendering its prompt with the chat template. It is not sent to
+the server."""
 
 CONTINUED = "continued_text"
 """Field of a translated request with the text to append to its prompt, which is not sent to the server."""
@@ -46,6 +48,7 @@ Ollama and most other servers continue.
 """
 
 LIMITS = ("max_tokens", "max_completion_tokens")
+"""Request fields that limit the tokens of an answer."""
 _LENGTH_REASONS = ("max_tokens", "MAX_TOKENS", "model_length")
 """Names for the finish reason ``length`` in other APIs (Anthropic, Cohere, Google, Mistral), which proxies pass on."""
 MIN_TOKENS = 16
@@ -58,7 +61,7 @@ prompt. auto: the chat template if possible, otherwise a generated prompt."""
 
 @dataclass(frozen=True, slots=True)
 class TemplatePrompt:
-    """A usable chat template.
+    """A usable chat template, with its capabilities (``traits``) and the transport that renders it.
 
     ``bos`` is the token at the start of its prompts, which servers also add. ``server`` is the kind of server that
     completes the prompt, if the transport is ``template``.
@@ -77,7 +80,7 @@ NOT_OWN = (
 
 
 def find_template_prompt(body: JsonObject, template: TemplatePrompt) -> TemplatePrompt | None:
-    """Return ``template``, the model's chat template, or None if the request needs a feature of the chat endpoint."""
+    """Return ``template``, or None if the request needs the server's chat endpoint, for example because of images."""
     if template.transport == "vllm":
         return template
     messages = body.get("messages")
@@ -110,29 +113,39 @@ class RenderTemplate:
 
 
 Steps: TypeAlias = Generator[HttpPost | RenderTemplate, Json, HttpPost]
+"""A generator that yields steps, is sent the result of each step, and returns the last step."""
 
 
 class TemplatePromptError(Exception):
     """Raised, with the reason, if the template or the server that renders it rejects the conversation."""
 
 
-def with_template_marks(body: JsonObject, template: TemplatePrompt, written: Mapping[str, str]) -> JsonObject:
-    """Mark a request, so that the chat template renders its prompt. `TemplateMessages` describes ``written``."""
+def with_template_settings(body: JsonObject, template: TemplatePrompt, written: Mapping[str, str]) -> JsonObject:
+    """Return a request whose prompt is rendered by the chat template. For ``written``, see `TemplateMessages`."""
     return {
         **body,
-        MARKS: {"way": template.transport, "written": dict(written), "bos": template.bos, "server": template.server},
+        TEMPLATE_SETTINGS: {
+            "way": template.transport,
+            "written": dict(written),
+            "bos": template.bos,
+            "server": template.server,
+        },
     }
 
 
 def find_transport(body: JsonObject) -> Transport | None:
     """Return the transport of a request whose prompt the chat template renders, or None for other requests."""
-    marks = body.get(MARKS)
-    return marks["way"] if isinstance(marks, dict) else None
+    settings = body.get(TEMPLATE_SETTINGS)
+    return settings["way"] if isinstance(settings, dict) else None
 
 
 def streams_lines(body: JsonObject) -> bool:
     """Return whether the answer is streamed as JSON lines, as Ollama does."""
-    return find_transport(body) == "ollama" or body.get(MARKS, {}).get("server") == "ollama" or ollama.EXTRA in body
+    return (
+        find_transport(body) == "ollama"
+        or body.get(TEMPLATE_SETTINGS, {}).get("server") == "ollama"
+        or ollama.EXTRA in body
+    )
 
 
 def iter_prompt_steps(path: str, body: JsonObject) -> Steps:
@@ -145,7 +158,7 @@ def iter_prompt_steps(path: str, body: JsonObject) -> Steps:
     body = {key: value for key, value in body.items() if key != CONTINUED}
     match find_transport(body):
         case "llama.cpp" | "ollama" | "template" as way:
-            rest, marks = _remove_marks(body)
+            rest, settings = _remove_template_settings(body)
             if way == "llama.cpp":
                 prompt = _get_prompt((yield HttpPost("/apply-template", build_template_request(rest))), "prompt")
             elif way == "ollama":
@@ -155,10 +168,10 @@ def iter_prompt_steps(path: str, body: JsonObject) -> Steps:
             else:
                 variables = rest.get("chat_template_kwargs") or {}
                 prompt = str((yield RenderTemplate(rest["messages"], rest.get("tools") or (), variables)))
-            server = marks["server"] if way == "template" else way
-            return _build_completion(rest, _append_text(_finish_prompt(prompt, marks, rest), continued), server)
+            server = settings["server"] if way == "template" else way
+            return _build_completion(rest, _append_text(_finish_prompt(prompt, settings, rest), continued), server)
         case "vllm":
-            rest, _ = _remove_marks(body)
+            rest, _ = _remove_template_settings(body)
             rest = with_final_message(rest, continued, is_vllm=True) if continued else rest
             return HttpPost(path, rest | {"tool_choice": "none", "skip_special_tokens": False})
     if ollama.EXTRA in body:
@@ -172,9 +185,9 @@ def iter_prompt_steps(path: str, body: JsonObject) -> Steps:
     return HttpPost(path, body)
 
 
-def _remove_marks(body: JsonObject) -> tuple[JsonObject, JsonObject]:
-    marks: JsonObject = body[MARKS]
-    return {key: value for key, value in body.items() if key != MARKS}, marks
+def _remove_template_settings(body: JsonObject) -> tuple[JsonObject, JsonObject]:
+    settings: JsonObject = body[TEMPLATE_SETTINGS]
+    return {key: value for key, value in body.items() if key != TEMPLATE_SETTINGS}, settings
 
 
 def _get_prompt(answer: Json, key: str) -> str:
@@ -186,27 +199,28 @@ def _get_prompt(answer: Json, key: str) -> str:
     raise TemplatePromptError(str(message or f"the server sent {str(answer)[:80]!r}, expected a prompt"))
 
 
-def _finish_prompt(prompt: str, marks: JsonObject, body: JsonObject) -> str:
+def _finish_prompt(prompt: str, settings: JsonObject, body: JsonObject) -> str:
     """Complete a rendered prompt.
 
     Placeholders are replaced by the text written by the model. The bos token is removed, because the server adds it
     again. If the answer must begin with a call, the reasoning is closed.
     """
-    for word, written in marks["written"].items():
+    for word, written in settings["written"].items():
         prompt = prompt.replace(word, written)
-    prompt = prompt.removeprefix(marks["bos"])
+    prompt = prompt.removeprefix(settings["bos"])
     return _close_reasoning(prompt) if is_fully_constrained(body) else prompt
 
 
 def _close_reasoning(prompt: str) -> str:
-    """Close the reasoning that the end of ``prompt`` opens, if it does."""
+    """Append a closing marker if ``prompt`` ends with an opening marker of reasoning."""
     closing = next((close for open, close in REASONING.items() if prompt.rstrip().endswith(open)), "")
     space = "\n" if prompt.endswith("\n") and closing else ""
     return f"{prompt}{space}{closing}{space * 2}"
 
 
 def _append_text(prompt: str, text: str) -> str:
-    """Append the beginning of the model's answer, which is reasoning only if it contains the end of the reasoning."""
+    """Append ``text``, the beginning of the model's answer, to ``prompt``. If the prompt opens reasoning and ``text``
+    does not close it, the reasoning is closed first."""
     closed = _close_reasoning(prompt) if text else prompt
     return (prompt if closed[len(prompt) :].strip() in text else closed) + text
 
@@ -285,8 +299,8 @@ def _normalize_message(choice: JsonObject) -> JsonObject:
 
 
 def continue_text(body: JsonObject, text: str, prefill: Prefill) -> JsonObject:
-    """Return the request for the continuation of ``text``."""
-    if MARKS in body or prefill == "completion":
+    """Return a request that lets the model continue its answer ``text``."""
+    if TEMPLATE_SETTINGS in body or prefill == "completion":
         return {**body, CONTINUED: text}
     return with_final_message(body, text, is_vllm=prefill == "final_message")
 

@@ -1,4 +1,4 @@
-"""Limits on the tokens of a conversation and of an answer's reasoning, and their application to requests."""
+"""Limit the tokens of a conversation and of an answer's reasoning."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adapter.core.errors import UsageError
 from adapter.core.events import Json, JsonObject
 
 SHORTENED = "adapter-shortened"
-"""Response header that counts shortened results, summarized turns and shortened messages."""
+"""Response header that reports how many tool results, turns and messages were shortened."""
 
 AUTO: Literal["auto"] = "auto"
 """Context budget that means the context size of the model server, if the server reports one."""
@@ -30,7 +30,7 @@ class Budgets:
     """Token budgets for a conversation."""
 
     context: ContextBudget = None
-    """Maximum number of tokens of a prompt and its answer, to which conversations are shortened; None for no limit."""
+    """Maximum number of tokens of a prompt with its answer; longer conversations are shortened. None is no limit."""
     reasoning: int | None = None
     """Maximum number of tokens of reasoning in an answer; None is unlimited."""
 
@@ -46,13 +46,15 @@ class Budgets:
         return replace(self, context=tokens) if self.context == AUTO else self
 
     def fit(self, messages: Json, rest: Json) -> FittedMessages:
-        """Shorten ``messages`` to fit into the context budget, with ``rest``, such as tool definitions."""
+        """Shorten ``messages`` so that they fit into the context budget together with ``rest``, the rest of the
+        prompt."""
         if not isinstance(self.context, int):
             return FittedMessages(messages)
         return fit_messages(messages, compute_prompt_limit(self.context) - count_json_tokens(rest))
 
     def fit_body(self, body: JsonObject) -> tuple[JsonObject, str]:
-        """Shorten the messages of an untranslated request. Return it, and the value of the header `SHORTENED`."""
+        """Shorten the messages of an untranslated request. Return the request, and the value of the header `SHORTENED`
+        ("" if nothing was cut)."""
         if not isinstance(self.context, int):
             return body, ""
         fitted = self.fit(body.get("messages"), body.get("tools"))

@@ -1,4 +1,4 @@
-"""The calls of one choice: calls parsed by the model server, and the deltas for the client.
+"""Collect the calls of one choice that the model server parsed, and build the deltas of all its calls.
 
 If the server parsed calls although the request had no tools, they are decoded like calls in the model's text.
 """
@@ -22,14 +22,14 @@ from adapter.tools.tool_set import ToolSet
 
 
 def measure_calls(calls: Json) -> int:
-    """Return the number of characters in calls or fragments, plus one each, so that empty ones also count."""
+    """Return the number of characters in calls or fragments of calls, counting each fragment as at least one."""
     return sum(1 + len(name) + len(arguments) for _, _, name, arguments in _iter_fragments(calls))
 
 
 @dataclass(slots=True, eq=False)
 class NativeCall:
-    """A call parsed by the server. ``index`` is its index for the client, None before it is sent, -1 if left out.
-    ``is_whole`` is True if its first fragment has all of its arguments."""
+    """A call parsed by the server. ``index`` is its index for the client: None before it is sent, -1 if it is left out.
+    ``is_whole`` is True if its first fragment has complete arguments."""
 
     id: str
     is_whole: bool = False
@@ -51,7 +51,7 @@ class NativeCalls:
     def __init__(self) -> None:
         self.calls: list[NativeCall] = []
         self._last: dict[int, NativeCall] = {}
-        """The last call with each index of the server."""
+        """The last call for each index that the server uses."""
 
     def add(self, calls: Json) -> list[tuple[NativeCall, str]]:
         """Add calls, or fragments of calls. Return the call of each fragment, and the fragment's arguments."""
@@ -67,8 +67,8 @@ class NativeCalls:
         return call, arguments
 
     def build_events(self, tools: ToolSet, turn: str, *, at_limit: bool = False) -> list[ToolCall | InvalidToolCall]:
-        """Return the calls. Missing ids are generated from ``turn``. If ``at_limit`` is True, the answer was cut off,
-        and calls with incomplete arguments are invalid, even if they could be repaired."""
+        """Return the calls as events. Missing ids are generated from ``turn``. If ``at_limit`` is True, the answer was
+        cut off at a limit, and calls with incomplete arguments are invalid, even if they could be repaired."""
         return [
             InvalidToolCall(_render(call), "the call was cut off", call.name or None)
             if at_limit and _is_cut(call, at_limit=True)
@@ -109,8 +109,8 @@ class ToolCallDeltas:
     """Builds the deltas for the tool calls of one choice.
 
     ``whole`` has the complete calls that were sent to the client, and ``native`` the calls that the server parsed in
-    its current answer. ``kinds`` are the types of the client's tools. ``turn`` begins the ids of calls without one.
-    ``is_excluded`` returns whether the server's calls to a tool are left out.
+    its current answer. ``kinds`` are the types of the client's tools. Ids of calls that have none are generated from
+    ``turn``. ``is_excluded`` returns True for tools whose calls are left out if the server parsed them.
     """
 
     def __init__(self, kinds: ToolTypes, turn: str, is_excluded: Callable[[str], bool]) -> None:
@@ -138,6 +138,7 @@ class ToolCallDeltas:
         return self._open is not None
 
     def add_fragment(self, event: ToolCallDelta) -> list[JsonObject]:
+        """Return the deltas for a fragment of a call that this library parses."""
         deltas: list[JsonObject] = []
         if event.id != self._open:
             self._open, self._unescaper = event.id, StreamingUnescaper()
@@ -175,8 +176,8 @@ class ToolCallDeltas:
         return deltas
 
     def release_native(self) -> list[JsonObject]:
-        """Return the deltas for the held calls parsed by the server. Their arguments are repaired if they are not a
-        JSON object."""
+        """Return the deltas for calls that the server parsed and that were held back. Their arguments are repaired if
+        they are not a JSON object."""
         held, self._held, self._streamed, self._holds_all = self._held, {}, None, False
         return [delta for call in held for delta in self._send_native(call, is_complete=True)]
 

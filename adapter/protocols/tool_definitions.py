@@ -24,7 +24,8 @@ MAX_TOOLS = 4_096
 """Maximum number of tools in a request. The definitions of more tools would exceed every model's context."""
 
 CACHE_SIZE = 32
-"""Number of tool sets whose validated definitions and prompts are cached. Each request repeats them."""
+"""Number of tool sets whose validated definitions and prompts are cached, because clients repeat them in each
+request."""
 MAX_CACHED_CHARACTERS = 250_000
 """Maximum length of definitions that are cached, in characters. It limits the cache to 8 MB."""
 NO_REFERENCES = 2

@@ -1,4 +1,4 @@
-"""A request translated for the model server, with settings for parsing its answer."""
+"""Define a request translated for the model server, and build its follow-up requests, such as retries."""
 
 from __future__ import annotations
 
@@ -49,11 +49,13 @@ if TYPE_CHECKING:  # not needed for replaying a recording
 
 
 NextCall: TypeAlias = Callable[[Sequence[tuple[str, JsonObject]]], "TranslatedRequest | None"]
+"""Takes the names and arguments of an answer's calls, and returns the request for a further call, or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """The client's settings: its unchanged ``messages``, and the number of ``answers`` (``n``) that it requests."""
+    """Settings of the client's request: its unchanged ``messages``, whether it wants a stream, token usage or parallel
+    calls, and the number of ``answers`` (``n``)."""
 
     messages: list[JsonObject] | None = None
     stream: bool = False
@@ -68,7 +70,7 @@ class ClientSettings:
 class ParserSettings:
     """Settings for parsing the model's text.
 
-    `PromptSettings` explains ``generation_prompt``. It is "" if a call is enforced.
+    ``generation_prompt`` is explained in `PromptSettings`; it is "" if a call is enforced.
     """
 
     format: str = DEFAULT_FORMAT
@@ -79,7 +81,7 @@ class ParserSettings:
     is_restricted: bool = False
     """True if only some of the described tools may be called. Calls to other tools are dropped."""
     described: ToolSet = field(default_factory=ToolSet)
-    """All described tools, if only some may be called, so that calls of the others are recognized and dropped."""
+    """All described tools, if only some may be called. Calls to the other tools are recognized, and dropped."""
     reply: Tool | None = None
     """The tool that a constrained model calls to reply in words."""
 
@@ -97,7 +99,8 @@ class ParserSettings:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """Settings for retries and other follow-up requests. ``guardrails`` decide on retries; None accepts all answers."""
+    """Settings for retries and other follow-up requests. ``guardrails`` decides on retries; None accepts all
+    answers."""
 
     guardrails: ExchangeGuardrails | None = None
     must_call: bool = False
@@ -110,7 +113,7 @@ class FollowUp:
     shortlist: ToolShortlist | None = None
     """The tools that are described to the model, or None if all tools are described."""
     next_call: NextCall | None = None
-    """Returns the request for a further call of the same answer, or None if no call is missing."""
+    """Builds the request for a further call in the same answer, for guided tool choice."""
     lookups: int = 0
     """Number of times the model has searched for tools."""
 
@@ -124,9 +127,9 @@ class TranslatedRequest:
     tools: ToolSet
     """The tools that may be called. It is empty for ``tool_choice: "none"``."""
     turn: str = ""
-    """Part of the call ids, so that they differ between turns."""
+    """Hash that becomes part of the call ids, so that they differ between turns."""
     beginning: str = ""
-    """`hash_beginning` of the client's messages. It is part of the key under which ``memory`` stores the answer."""
+    """Hash of the client's messages. It is part of the key under which ``memory`` stores the answer."""
     shortened: str = ""
     """Value of the header that counts the cuts in the conversation, or "" if there are none."""
     reasoning_budget: int | None = None
@@ -157,7 +160,8 @@ class TranslatedRequest:
 
     @property
     def reasoning_limit(self) -> float | None:
-        """Number of reasoning tokens that this library allows, above the budget if the server enforces the budget."""
+        """Number of reasoning tokens after which this library ends the reasoning, or None for no limit. It is higher
+        than the budget if the server also enforces the budget."""
         if self.reasoning_budget is None:
             return None
         has_field = not self.body.keys().isdisjoint(SERVER_FIELDS.values())
@@ -166,7 +170,8 @@ class TranslatedRequest:
         return self.reasoning_budget * (SERVER_MARGIN if has_server_limit else 1)
 
     def with_closed_reasoning(self, raw: str, reasoning: str) -> TranslatedRequest | None:
-        """Return the follow-up request for the answer after unfinished reasoning, or None if it cannot be closed.
+        """Return a follow-up request that closes the unfinished reasoning and lets the model write its answer. Return
+        None if the reasoning cannot be closed.
 
         ``raw`` is the model's text, and ``reasoning`` the reasoning separated from it by the server.
         """
@@ -185,8 +190,9 @@ class TranslatedRequest:
         )
 
     def with_continued_call(self, raw: str, reasoning: str) -> TranslatedRequest | None:
-        """Return the follow-up request for the rest of a call that a limit cut off. Return None if the client set the
-        limit, or if the text cannot be continued. For the parameters, see `with_closed_reasoning`."""
+        """Return a follow-up request that lets the model continue a call that was cut off at a limit. Return None if
+        the client set the limit, or if the text cannot be continued. For the parameters, see
+        `with_closed_reasoning`."""
         opening, closing = next(iter(get_format(self.parsing.format).reasoning.items()), ("", ""))
         begun = f"{opening}\n{reasoning}\n{closing}\n\n{raw}" if reasoning else raw
         limits = [self.body[name] for name in LIMITS if isinstance(self.body.get(name), int)]
@@ -199,7 +205,8 @@ class TranslatedRequest:
         return replace(self, body=body, is_continuation=True, begun_call=raw)
 
     def make_parser(self, index: int, generation_prompt: str | None, *, streams: bool) -> Parser | ReplyParser:
-        """Return the parser for choice ``index``, whose text continues ``generation_prompt``."""
+        """Return the parser for the choice ``index``, whose text continues ``generation_prompt``. ``streams`` is False
+        to report calls only when they are complete."""
         settings, turn = self.parsing, f"{self.turn}{index or ''}"
         format, streams = resolve_format(settings.format), settings.stream_arguments and streams
         tools = settings.described or self.tools
@@ -235,8 +242,8 @@ class TranslatedRequest:
         return request._with_exchange(written_text, retry.message)
 
     def with_enforced_reply(self) -> TranslatedRequest | None:
-        """Return the follow-up request after an answer without a call or text for the client. It enforces a reply in
-        words. Return None if the server cannot enforce one."""
+        """Return a follow-up request that enforces a reply in words, after an answer that left nothing for the client.
+        Return None if the server cannot enforce one."""
         if self.parsing.reply:
             return self._with_enforced_call(ToolSet([self.parsing.reply]))
         enforce, guardrails = self.follow_up.enforce, self.follow_up.guardrails

@@ -1,4 +1,4 @@
-"""Settings for translating requests: the user's settings and the model's properties."""
+"""Define the settings for translating requests: the user's settings, and properties of the model."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ CONSTRAINTS = frozenset({"grammar", "response_format", "json_schema"})
 
 
 class ConstraintBuilder(Protocol):
-    """Builds the request fields that make a server enforce a call of ``tools`` or ``reply`` in ``format``.
+    """A callback that builds the request fields by which a server enforces a call to one of ``tools``, in ``format``.
 
-    Returns no fields if the server cannot. ``several`` allows several calls. With ``waits``, the constraint applies
-    only after the model begins a call.
+    Returns an empty dict if the server cannot enforce it. ``choices`` limits argument values, ``reply`` is a further
+    tool for replying in words, and ``several`` allows several calls. If ``waits`` is True, the constraint applies only
+    after the model begins a call.
     """
 
     def __call__(
@@ -155,7 +156,7 @@ class TranslationOptions:
     guide: str = "auto"
     """Mode of guided tool choice, one of `GUIDE_MODES`."""
     guided_choice: GuidedChoiceSettings | None = None
-    """Settings for assisting a model that is too small to choose a tool (`adapter.prompting.intent.guided_choice`)."""
+    """Settings of guided tool choice, for a model that is too small to choose a tool; None if it is off."""
 
     @property
     def reasoning_field(self) -> str | None:
@@ -181,7 +182,7 @@ class TranslationOptions:
         return is_unset and is_plain and constraints.ground is None and constraints.enforce is not None
 
     def with_model_setup(self, model: str) -> TranslationOptions:
-        """Return a copy in which unset settings are filled in from the known setup of ``model``."""
+        """Return a copy in which settings that the user did not set come from the best known setup of ``model``."""
         setup = self.setups.get(model) or (self.setup_of(model) if self.setup_of else None)
         if setup is None:
             return self

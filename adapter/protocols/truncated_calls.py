@@ -19,11 +19,11 @@ _MIN_START = 2
 def separate_cut_call(
     events: Sequence[Event], format: Format, names: Collection[str]
 ) -> tuple[Sequence[Event], str | None]:
-    """Separate a call that was cut off from ``events``, the events reported by the parser at the end of the answer.
+    """Separate a call that was cut off from ``events``, which the parser reports at the end of the answer.
 
-    Return the other events and the text of the call. The text is None if no call was cut off. If the parser is sure
-    that a call has begun, it reports an `InvalidToolCall`, and all later text belongs to that call. If not, the text is
-    compared to the beginning of calls to the tools ``names`` in ``format``.
+    Return the other events and the text of the call, or None if no call was cut off. If the parser is sure that a call
+    has begun, it reports an `InvalidToolCall`, and all later text belongs to that call. Otherwise, the text is compared
+    to the beginning of calls to the tools ``names`` in ``format``.
     """
     invalid = next((index for index, event in enumerate(events) if isinstance(event, InvalidToolCall)), None)
     if invalid is not None:

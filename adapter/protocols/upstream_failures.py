@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Retry: TypeAlias = Literal["never", "briefly", "patiently"]
+"""Time for which a request is retried: none, a few seconds, or as long as a server may take to load its model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ def is_context_failure(status: str, message: str) -> bool:
 
 
 UNKNOWN = UpstreamFailure("never", "This response is not from an OpenAI-compatible server; check the address.")
+"""Handling of errors that match no row of `_FAILURES`."""
 
 
 def classify_failure(status: int, message: str) -> UpstreamFailure:

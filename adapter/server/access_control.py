@@ -25,7 +25,8 @@ ONCE = (
 """Headers that a request must not repeat, because parsers disagree on which value applies."""
 
 _HERE = re.compile(r"(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::\d{1,5})?", re.IGNORECASE)
-"""Host names of this machine. Some resolvers look up subdomains of localhost on the network."""
+"""Values of the ``Host`` header that name this machine. Subdomains of localhost are not included, because some
+resolvers look them up on the network."""
 
 _KEYS = ("x-api-key", "api-key", "x-goog-api-key")
 
@@ -35,7 +36,8 @@ class AccessControl:
 
     If ``is_loopback`` is True, the server listens only on this machine, and every ``Host`` header must name this
     machine or one of ``trusted_hosts``, such as the name of a local proxy. Clients must send ``api_key`` in OpenAI's or
-    Anthropic's headers, except to the path ``form``, whose page asks for it. Web pages of ``origins`` are allowed.
+    Anthropic's headers, except to paths under ``form``, whose page asks for the key. Web pages of the origins
+    ``origins`` may send requests.
     """
 
     def __init__(

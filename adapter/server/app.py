@@ -71,7 +71,7 @@ class ServerSettings:
     keep_alive_s: float = 5.0
     """Seconds without output after which a client gets a keepalive."""
     patience_s: float = SILENCE_S
-    """Maximum time without data from the model server, in seconds."""
+    """Maximum time to wait for data from the model server, in seconds."""
     api_key: str | None = None
     """Key that clients must send. If it is None and other machines can reach the address, a key is generated."""
     options: TranslationOptions = field(default_factory=TranslationOptions)
@@ -173,8 +173,7 @@ def serve(settings: ServerSettings) -> None:
 
 
 def _build_view_path(settings: ServerSettings) -> str:
-    """Return the path of the live view. It contains a random key, unless clients need an API key, which is then also
-    the key for the view."""
+    """Return the path of the live view, with its key unless clients need an API key, which then also opens the view."""
     return "/view/" if settings.api_key else f"/view/?key={settings.view_key}"
 
 

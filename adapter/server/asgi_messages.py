@@ -1,4 +1,4 @@
-"""Send ASGI messages: JSON responses, their start and additional headers. Cancel work if the client disconnects."""
+"""Send ASGI responses with JSON and additional headers, and cancel work if the client disconnects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def send_start(send: Send, status: int, headers: Mapping[str, str]) -> Non
 
 
 def with_headers(send: Send, *headers: tuple[bytes, bytes]) -> Send:
-    """Return a function that sends messages like ``send``, and adds ``headers`` to the response."""
+    """Return a ``send`` function that also adds ``headers`` to the response."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -43,7 +43,7 @@ class ConcurrencyLimit:
 
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator[None]:
-        """Occupy a free slot during the block, and wait for it in the queue. Raises QueueFullError."""
+        """Hold a slot during the ``with`` block, after waiting for a free one. Raises QueueFullError."""
         if self._free.locked() and self._waiting >= self._max_waiting:
             raise QueueFullError(
                 f"the model server is busy ({self._streams} requests running, {self._waiting} queued). Try again "

@@ -21,7 +21,7 @@ _Failure: TypeAlias = RequestError | UpstreamError | QueueFullError | StoreError
 
 
 class ErrorResponses:
-    """ASGI middleware that turns the errors of ``app`` into responses."""
+    """ASGI middleware that turns errors that ``app`` raises into error responses."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

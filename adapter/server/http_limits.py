@@ -1,4 +1,4 @@
-"""uvicorn's HTTP/1.1 protocol with limits on slow and oversized requests, so that they cannot occupy connections.
+"""Limit slow and oversized requests in uvicorn's HTTP/1.1 protocol, so that they cannot occupy connections.
 
 The underlying parser, llhttp, rejects ambiguous requests: a Content-Length header on a chunked body, bare line feeds,
 or whitespace before a colon.
@@ -17,7 +17,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 HEAD_S = 8.0
-"""Time within which request line and headers must arrive, in seconds, from the connection or a request's first byte."""
+"""Seconds within which the request line and headers must arrive, after the connection or a request's first byte."""
 
 MAX_HEAD_BYTES = 32_000
 """Maximum size of the request line and headers together, in bytes."""

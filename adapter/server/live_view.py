@@ -1,4 +1,4 @@
-"""The live view of `adapter serve --view`, a page that shows requests and answers as they arrive.
+"""Serve the live view of `adapter serve --view`, a page that shows requests and answers as they arrive.
 
 A browser sends the key in a form, or in the address as ``?key=``. It is then redirected to an address without the key,
 and gets a cookie that scripts cannot read and other sites cannot send. Programs can send the key in the headers that
@@ -51,9 +51,9 @@ _FORM = _SAFE | {"referrer-policy": "same-origin"}
 
 
 class LiveView:
-    """The routes of the live view of ``live``, with the heading ``name``.
+    """Serves the pages that show the exchanges of ``live``, under the heading ``name``.
 
-    ``key`` grants access. ``is_stopping`` returns True during shutdown, which ends event streams.
+    Browsers and programs must send ``key``. ``is_stopping`` returns True during shutdown, which ends event streams.
     """
 
     path = "/view"

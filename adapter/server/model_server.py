@@ -1,4 +1,4 @@
-"""A connection to the model server that detects the prompt, format and constraints for each model."""
+"""Connect to the model server, and detect the prompt, format and constraints for each of its models."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from adapter.server.upstream_connection import RETRY_S, SILENCE_S, UpstreamConne
 
 
 class ModelServer(UpstreamConnection):
-    """A model server and the settings for its models; `UpstreamConnection` explains parameters not named here.
+    """A model server and the settings for its models. `UpstreamConnection` explains parameters not named here.
 
-    ``options`` are the user's options, ``profile`` is a choice as for `build_setup_lookup`, ``limit`` limits concurrent
-    requests that use a model, and ``store`` stores responses, by default in memory.
+    ``options`` are the user's options. ``profile`` selects measured model setups, as for `build_setup_lookup`.
+    ``limit`` limits concurrent requests that use a model. ``store`` stores responses, by default in memory.
     """
 
     def __init__(

@@ -41,7 +41,10 @@ class PdfReader:
         self._one_at_a_time = asyncio.Semaphore(1)
 
     async def read_body(self, http: HttpRequest, work: TranslationThreads) -> tuple[int, JsonObject]:
-        """Return a body with the text of its PDFs, and its size in bytes. Raises RequestError if there is no text."""
+        """Return the size of a request body in bytes, and the body with its PDFs replaced by their text.
+
+        Raises RequestError if a PDF contains no text.
+        """
         content, body = await read_json_body(http, work)
         size, text_size = len(content), 0
         if PDF.encode() in content:

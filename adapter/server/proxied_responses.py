@@ -56,7 +56,7 @@ class ProxiedResponse:
             self.on_disconnect()
 
     def on_disconnect(self, why: str = "") -> None:
-        """Finish the exchange after the response. ``why`` is the reason if there was no answer."""
+        """Called after the response, also if the client disconnected. ``why`` is the reason if there was no answer."""
 
     async def run(self, send: Send) -> None:
         try:
@@ -238,6 +238,8 @@ class _Translated(ProxiedResponse):
 
 
 class TranslatedStream(_Translated, StreamingProxy):
+    """Translates a streamed answer while it arrives, and streams it to the client."""
+
     def __init__(self, upstream: ModelServer, keep_alive_s: float, streamed: StreamedExchange) -> None:
         super().__init__(upstream, keep_alive_s, streamed.writer)
         self._start(streamed)
@@ -294,6 +296,8 @@ class TranslatedStream(_Translated, StreamingProxy):
 
 
 class TranslatedResponse(_Translated):
+    """Translates a buffered answer, and sends it to the client as one JSON object."""
+
     def __init__(self, upstream: ModelServer, completed: BufferedExchange, writer: AnswerWriter) -> None:
         super().__init__(upstream)
         self._start(completed)
@@ -324,7 +328,8 @@ class TranslatedResponse(_Translated):
 def respond(
     upstream: ModelServer, request: TranslatedRequest, keep_alive_s: float, writer: AnswerWriter | None = None
 ) -> ProxiedResponse:
-    """Return the response to a chat completion request. It is streamed if the client requested a stream."""
+    """Return the response to a chat completion request, streamed if the client requested a stream. ``writer`` encodes
+    it in the client's API; the default is OpenAI's."""
     created, writer = int(time.time()), writer or OpenAIWriter()
     if request.client.stream:
         return TranslatedStream(upstream, keep_alive_s, StreamedExchange(request, created, writer))

@@ -25,7 +25,7 @@ BODY_S = 10.0
 """Maximum time, in seconds, until a request body is complete. A large body must also arrive at an even rate, because
 other large bodies wait for it."""
 GRACE_S = 2.0
-"""Maximum delay, in seconds, of a part of a large body."""
+"""Maximum time, in seconds, that a large body may be behind this rate."""
 
 READ_BYTES = 384 * 1024
 """Maximum size, in bytes, of a body that is decoded in the event loop. Decoding usually takes half a millisecond, and
@@ -39,7 +39,7 @@ Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[ASGIApp]]
 
 
 class MemoryLimitedEndpoint:
-    """An ASGI app that sends the response that ``respond`` returns, and limits the memory for large request bodies.
+    """An ASGI app that sends the response returned by ``respond``, and limits the memory for large request bodies.
 
     It is a class, because Starlette would wrap a function in another app that handles exceptions.
     """
@@ -55,6 +55,7 @@ class MemoryLimitedEndpoint:
 
 
 def build_post_route(path: str, work: TranslationThreads, respond: Endpoint) -> Route:
+    """Return a POST route with limited memory for request bodies."""
     return Route(path, MemoryLimitedEndpoint(work, respond), methods=["POST"])
 
 

@@ -167,7 +167,7 @@ class ResponseStore:
         return [item for items in reversed(turns) for item in items]
 
     def load_item(self, item_id: str) -> JsonObject | None:
-        """Return the item with this id. Output items take precedence over input items."""
+        """Return the item with this id, or None if it is not stored. Output items take precedence over input items."""
         query = "SELECT value FROM items WHERE id = ? ORDER BY is_output DESC, number DESC LIMIT 1"
         with self._begin_transaction():
             row = self._execute(query, (item_id,)).fetchone()
@@ -304,7 +304,7 @@ def _replace_surrogates(text: str) -> str:
 
 
 def _with_id(item: JsonObject) -> JsonObject:
-    """Add a type and an id to an item that lacks them."""
+    """Return an item with a type and an id, which are added if they are missing."""
     kind = str(item.get("type") or "message")
     return {"type": kind, **item, "id": str(item.get("id") or f"{_IDS.get(kind, 'item')}_{token_hex(16)}")}
 

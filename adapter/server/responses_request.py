@@ -1,4 +1,4 @@
-"""A request to the Responses API, with its references to stored responses resolved."""
+"""Resolve the references to stored responses in a request to the Responses API, and store its response."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from adapter.server.response_store import ResponseStore
 class ResponsesRequest:
     """A request to the Responses API.
 
-    ``size`` is the size of the body in bytes; the attribute ``size`` also counts the items that the request refers to.
-    Raises RequestError if such an item is not stored.
+    The parameter ``size`` is the size of the body in bytes; the attribute ``size`` also counts the stored items that
+    the request refers to. Raises RequestError if such an item is not stored.
     """
 
     def __init__(self, body: JsonObject, store: ResponseStore, size: int) -> None:

@@ -20,8 +20,8 @@ from adapter.server.request_body import read_json_body
 from adapter.server.response_store import ResponseStore
 
 Action: TypeAlias = Callable[[ResponseStore, HttpRequest, JsonObject], JsonObject | None]
-"""A function that answers a request from the store and the request's JSON body. It returns None if the store lacks the
-object named in the path. It runs in a thread."""
+"""Answers a request, given the response store and the request's JSON body. Returns None if the object named in the path
+is not stored. It runs in a thread."""
 
 MAX_ITEMS = 20
 """Maximum number of items per request, as in OpenAI's API."""
@@ -92,10 +92,11 @@ def _delete_item(store: ResponseStore, http: HttpRequest, _: JsonObject) -> Json
 
 
 def paginate(items: Sequence[JsonObject] | None, http: HttpRequest) -> JsonObject | None:
-    """Return a page of ``items``. Return None if ``items`` is None, because the stored object does not exist.
+    """Return the requested page of ``items``, or None if ``items`` is None because the object is not stored.
 
-    These query parameters select it: ``order`` (``asc``, or ``desc`` for the newest first, the default), ``limit``
-    (number of items), and ``after`` (id of the last item of the previous page).
+    Query parameters select the page: ``order`` (``asc``, or ``desc`` for the newest first, the default), ``limit``
+    (number of items), and ``after`` (id of the last item of the previous page). Raises RequestError if they are
+    invalid.
     """
     if items is None:
         return None
@@ -116,6 +117,7 @@ def paginate(items: Sequence[JsonObject] | None, http: HttpRequest) -> JsonObjec
 
 
 def list_object(items: Sequence[JsonObject], *, has_more: bool = False) -> JsonObject:
+    """Return a page of items as OpenAI's list object. ``has_more`` is True if it is not the last page."""
     first, last = (items[0]["id"], items[-1]["id"]) if items else ("", "")
     return {"object": "list", "data": list(items), "first_id": first, "last_id": last, "has_more": has_more}
 

@@ -1,10 +1,11 @@
-"""Count the tokens of a request's final prompt, if possible with the model server's tokenizer."""
+"""Count the tokens of a request's rendered prompt, if possible with the model server's tokenizer."""
 
 from __future__ import annotations
 
 import json
 
 from adapter.backends.endpoint_discovery import Kind
+from adapter.conversation.message_content import get_text
 from adapter.conversation.token_estimate import estimate_tokens
 from adapter.core.errors import TransportError
 from adapter.core.events import Json, JsonObject
@@ -41,7 +42,7 @@ async def count_prompt_tokens(connection: UpstreamConnection, kind: Kind | None,
 def estimate_prompt_tokens(body: JsonObject) -> int:
     """Estimate the number of prompt tokens from the first `SAMPLE` characters of a request."""
     messages = body.get("messages") or ()
-    texts = [_get_text(message.get("content")) for message in messages]
+    texts = [get_text(message.get("content")) for message in messages]
     texts += [json.dumps(message["tool_calls"]) for message in messages if message.get("tool_calls")]
     texts += [json.dumps(body["tools"])] if body.get("tools") else []
     prompt = body.get("prompt")
@@ -69,10 +70,3 @@ async def _count_by_llama_cpp(connection: UpstreamConnection, body: JsonObject) 
     )
     tokens = get_object(answer).get("tokens")
     return len(tokens) if isinstance(tokens, list) else None
-
-
-def _get_text(content: Json) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "\n".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))

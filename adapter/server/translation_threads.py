@@ -31,7 +31,7 @@ SWITCH_S = 0.001
 """Thread switch interval, in seconds. Python's default of 5 ms would delay each chunk of a stream too long."""
 
 COLLECTED = (20_000, 50, 100)
-"""Garbage collection thresholds.
+"""Garbage collection thresholds, for `gc.set_threshold`.
 
 A large request allocates about a hundred thousand objects, which are freed with it. Garbage collections before that
 free nothing and stop all threads for a tenth of a second.
@@ -39,6 +39,11 @@ free nothing and stop all threads for a tenth of a second.
 
 
 class TranslationThreads:
+    """Runs translations in the event loop or, if the request is large, in one of two threads.
+
+    ``room_bytes`` is the maximum total size of the large request bodies in memory.
+    """
+
     def __init__(self, room_bytes: int = ROOM_BYTES) -> None:
         self._usual, self._large = (ThreadPoolExecutor(1, f"translate-{size}") for size in ("usual", "large"))
         self._free_bytes = room_bytes
@@ -53,8 +58,8 @@ class TranslationThreads:
 
     @asynccontextmanager
     async def reserve_room(self) -> AsyncIterator[Reserve]:
-        """Yield a function that reserves memory for a request body until the end of the block. If there is not enough,
-        the function waits; requests are served in the order in which they call it."""
+        """Yield a function that reserves memory for a request body until the end of the ``with`` block. It waits until
+        enough memory is free; requests get memory in the order in which they call it."""
         reserved = 0
 
         async def reserve(size: int) -> None:

@@ -44,8 +44,8 @@ _JSON = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 
 
 def _describe_status_problem(status: int, *, is_work: bool) -> str:
-    """Return the reason why a response with this status is not forwarded, or "". ``is_work``: True if the request uses
-    the model."""
+    """Return the reason why a response with this status is not forwarded, or "". ``is_work`` is True if the request
+    uses the model."""
     if status < 200:
         return "changed the protocol of the connection, which was not requested"
     if status > 599:
@@ -64,7 +64,7 @@ class UpstreamError(TransportError):
 
 
 class KeyRedactor:
-    """Redacts ``key`` in streamed text. The end of a chunk is buffered if the key may begin there."""
+    """Redacts the API key ``key`` in streamed text. The end of a chunk is buffered if the key may begin there."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -220,7 +220,7 @@ class UpstreamConnection:
             raise self.build_connection_error(error, has_begun=False) from error
 
     def build_connection_error(self, error: Exception, *, has_begun: bool) -> UpstreamError:
-        """Return the client's error for a failed connection. ``has_begun``: whether it failed during an answer."""
+        """Return the client's error for a failed connection. ``has_begun`` is True if the answer had already begun."""
         if isinstance(error, aiohttp.SocketTimeoutError):
             return self.build_silence_error()
         if has_begun:

@@ -1,4 +1,4 @@
-"""Log to standard error, either as plain text or as JSON lines with one line per request."""
+"""Log to standard error, as plain text, or as JSON lines that include one line per request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prometheus metrics of requests and their durations.
+"""Count requests and their durations as Prometheus metrics.
 
 The number of label values is limited: a route is one of the server's patterns, and only the first hundred names from
 clients or models become labels; later ones are counted as ``other``. If there are several workers, each writes a file
@@ -47,6 +47,7 @@ class BoundedLabels:
         self._known: set[str] = set()
 
     def to_label(self, name: str) -> str:
+        """Return the label value for ``name``."""
         label = sanitize_for_header(name) or "unknown"
         if label not in self._known:
             if len(self._known) >= MAX_NAMES:

@@ -15,6 +15,7 @@ from adapter.server.passthrough_rules import normalize_path
 from adapter.server.telemetry.request_info import RequestInfo, RequestObserver, set_current_request
 
 REQUEST_ID = "x-request-id"
+"""Request and response header with the id of a request."""
 CLIENT_DISCONNECTED = 499
 """Status for a client that disconnected before its response began, as in nginx."""
 
@@ -22,7 +23,8 @@ _ID = re.compile(r"[\w.:/+=@-]{1,128}", re.ASCII)
 
 
 class TelemetryMiddleware:
-    """Assigns request ids and calls observers with the patterns of ``routes``. A client's plain id is kept."""
+    """Assigns request ids, and calls ``observers``. ``routes`` has the path pattern of each endpoint. The id that a
+    client sends is used if it is short and has no special characters."""
 
     def __init__(self, app: ASGIApp, routes: Mapping[Any, str], observers: Sequence[RequestObserver]) -> None:
         self._app, self._routes, self._observers = app, routes, observers

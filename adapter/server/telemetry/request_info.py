@@ -1,4 +1,4 @@
-"""Data about a request for logs, metrics and traces; `get_current_request` returns the current request's."""
+"""Collect data about the current request, for logs, metrics and traces."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class RequestInfo:
     status: int = 0
     """HTTP status; 0 until the response begins."""
     first_s: float | None = None
-    """Seconds from ``began`` to the first data."""
+    """Seconds until the first data of the response, without keepalives; None before that."""
     seconds: float = 0.0
-    """Seconds from ``began`` to the end."""
+    """Seconds until the end of the response."""
     model: str = ""
     """The model name in the request."""
     is_stream: bool = False
@@ -58,7 +58,7 @@ class RequestInfo:
 
     @property
     def operation(self) -> str:
-        """The name of the operation, or "" if the request does not use a model."""
+        """OpenTelemetry's name for the kind of model request, such as ``chat``, or "" if it does not use a model."""
         return OPERATIONS.get(self.path, "") if self.method == "POST" else ""
 
     def mark_first_piece(self) -> None:
@@ -79,6 +79,8 @@ class RequestInfo:
 
 
 class RequestObserver(Protocol):
+    """Receives the data of each request at its start and end, for example to log it."""
+
     def on_start(self, request: RequestInfo, headers: Mapping[str, str], /) -> None:
         """Called when a request has arrived. Only its ``headers`` are known at this time."""
         ...

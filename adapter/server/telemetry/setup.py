@@ -1,4 +1,4 @@
-"""Create the metrics and the trace exporter if the user enabled them. Their packages are imported only then."""
+"""Create the metrics and the trace exporter. Their packages are imported only if the user enabled them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def require_packages(metrics: bool, traces: bool) -> None:
 
 
 def are_traces_enabled(requested: bool | None, environment: Mapping[str, str]) -> bool:
-    """Return ``requested``. If it is None, return whether an endpoint is configured and the package is installed."""
+    """Return ``requested`` or, if it is None, whether an endpoint is configured and the package is installed."""
     if requested is not None:
         return requested
     return any(environment.get(name) for name in ENDPOINTS) and _is_installed(_EXPORTER)

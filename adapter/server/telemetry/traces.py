@@ -1,8 +1,9 @@
-"""OpenTelemetry spans for requests to the model, named by the semantic conventions for generative AI.
+"""Create OpenTelemetry spans for requests to the model, named by the semantic conventions for generative AI.
 
 Source: github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai/gen-ai-spans.md, "Inference" (of November
-2026, status: development). Names outside of the conventions begin with ``adapter.``. A span continues the client's
-``traceparent`` and is passed on to the model server. Spans never contain prompts or answers; ``--record`` stores those.
+2026, status: development). Attributes outside of the conventions begin with ``adapter.``. A span continues the client's
+trace (``traceparent``), which is passed on to the model server. Spans never contain prompts or answers; ``--record``
+stores those.
 """
 
 from __future__ import annotations
@@ -118,8 +119,8 @@ def _list_request_attributes(request: RequestInfo) -> dict[str, Any]:
 
 
 def _find_error_type(request: RequestInfo) -> str:
-    """Return the ``error.type`` of a request, or "" if it succeeded: the type of the error that the client got, the
-    HTTP status, or ``broken_off`` if the response was cut off."""
+    """Return the attribute ``error.type`` of a request: the type of the client's error, the HTTP status, ``broken_off``
+    if the response was cut off, or "" if the request succeeded."""
     if request.error:
         return request.error
     if request.status >= 400:
@@ -128,7 +129,7 @@ def _find_error_type(request: RequestInfo) -> str:
 
 
 def build_trace_exporter(upstream: str, environment: Mapping[str, str]) -> TraceExporter:
-    """Build the exporter that the ``OTEL_*`` variables configure. ``upstream`` is the base URL of the model server."""
+    """Build the exporter configured by the ``OTEL_*`` variables. ``upstream`` is the base URL of the model server."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
