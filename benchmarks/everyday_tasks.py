@@ -1,12 +1,12 @@
 """Run everyday tasks with `adapter run` and a small model, and count the completed ones.
 
     python -m benchmarks.everyday_tasks [--model GGUF] [--base-url URL] [--runs N] [--folder DIR]
-        [--set plain|sloppy|second|third|fourth|fifth|sixth|seventh|eighth|ninth] [TASK ...]
+        [--set plain|sloppy|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth] [TASK ...]
 
 Each task is a sentence about a small folder. A task is done if all files and the answer are as requested; files that
 the task does not mention must be unchanged. With ``--folder``, the folders, the outputs and the transcripts are kept.
 The requests of ``sloppy`` are written carelessly, five of them in German, French or Spanish. The requests of the sets
-``second`` to ``ninth`` were written before any run of them. Half of ``third`` is German; four of
+``second`` to ``tenth`` were written before any run of them. Half of ``third`` is German; four of
 ``fourth`` and five of ``fifth`` are in other languages than English.
 """
 
@@ -25,7 +25,7 @@ from pathlib import Path
 from adapter.backends.builtin_model import download_builtin_model
 
 TIMEOUT_S = 600
-SETS = ("plain", "sloppy", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+SETS = ("plain", "sloppy", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
 @dataclass(frozen=True)
