@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from adapter.core.errors import EditError
 from adapter.editing import patch_text
 from adapter.editing.notations.parse_edits import parse_file_edits
+from tests.processor_time import processor_limit
 
 TEXT = """\
 import time
@@ -134,7 +134,5 @@ def test_unclear_pair_is_rejected(text):
 def test_long_lines_take_linear_time():
     """In elements and above fences, where a search for the end of each match was slow."""
     for above in ("<path>" + " " * 30_000, "old " * 50 + " " * 300_000 + "x"):
-        started = time.process_time()
-        with suppress(EditError):
+        with processor_limit(2), suppress(EditError):
             patch_text(TEXT, f"{above}<old>{OLD}</old><new>{NEW}</new>\n```\na\n```\nwith:\n```\nb\n```")
-        assert time.process_time() - started < 2
