@@ -40,7 +40,7 @@ from adapter.parsing.format import Format
 from adapter.prompting.escaping import escape_control_tokens, unescape_control_tokens
 from adapter.prompting.intent.template_variables import BRACKETED_VARIABLE, find_lost_word
 from adapter.prompting.intent.text_values import find_paths
-from adapter.prompting.intent.verbs import is_stop_word
+from adapter.prompting.intent.verbs import find_requested_action
 from adapter.tools.argument_synonyms import CONTENT, NEW_TEXT, OLD_TEXT, PATH
 from adapter.tools.operations import FileText, ReadText
 from adapter.tools.tool import Tool
@@ -117,9 +117,10 @@ class FileQuestion:
         for path in find_paths(request):
             request = request.replace(path, " ")
         request = _FIRST_WORD.sub(lambda word: word[0].lower() if word[0] not in present else word[0], request)
-        found = dict.fromkeys(_NAME.findall(request))
-        # A capitalized verb may be a name: Cat.
-        names = [name for name in found if name.lower() not in STOP_WORDS and not is_stop_word(name)]
+        action, start = find_requested_action(self.request)
+        verb = _NAME.match(self.request, start) if action else None  # any other verb may be a name
+        ignored = STOP_WORDS | {verb[0].lower()} if verb else STOP_WORDS
+        names = [name for name in dict.fromkeys(_NAME.findall(request)) if name.lower() not in ignored]
         limit = MIN_SIMILARITY if self.replaces == "misspellings" else 0
         texts = [
             re.sub(rf"\b{old}\b", new, self.text)

@@ -5,6 +5,7 @@ The checks compare values, so that most of them work in any language:
 - Files that parsed before still parse, and new text has a word of the task.
 - The result has the quoted words and the new files that the task names.
 - If the run replaced a value with another one from the task, no file named in the task still has the old value.
+- A renaming adds no lines.
 - A change made only of words of the task removes no line without such a word, and adds no other number.
 - Exactly the files that the task asks to delete or move are gone. A question changes no file.
 - No text was written that the task does not ask for, such as an extra sentence (`unrequested_text`).
@@ -160,6 +161,9 @@ class Comparison:
             is_whole = change.is_new or text.strip() == self.read_file(change.path).strip()
             if is_whole and is_invented(change.path, text, self.task, old_text, self.tally.tools):
                 yield f"the new text of {change.path} has no word of the task"
+            is_longer = len(change.added) > len(change.removed) > 0
+            if is_longer and self.is_renaming and not asks_for(self.task, "add", "create", "edit"):
+                yield f"{change.path} got other lines, although the task only asks for a new name"
             if line := self._find_lost_line(change, is_addition=action == "add"):
                 yield f"{change.path} lost a line that the task does not mention ({line})"
             if word := find_lost_word(filled, "\n".join(change.removed), self.added, self.task):

@@ -138,10 +138,21 @@ def test_renaming_replaces_one_name_of_the_request_by_another(request_, renamed)
     assert ("print(total, calculate)" in grammar, "line+" in grammar) == (bool(renamed), not renamed)
 
 
-def test_name_of_a_class_may_be_a_verb():
-    """``cat`` also means to read a file."""
-    question = ask({"a.py": "class Cat: ...\n"}, "Rename the class Cat to Feline in a.py")
-    assert "class Feline: ...\n" in question.list_versions()
+@pytest.mark.parametrize(
+    ("request_", "old", "new"),
+    [
+        ("Rename the class Cat to Feline in a.py", "Cat", "Feline"),
+        ("The function load in a.py should be called read_items.", "load", "read_items"),
+        ("please rename save_all to save in a.py", "save_all", "save"),
+        ("Change the name of run to start, in a.py", "run", "start"),
+    ],
+)
+def test_name_may_be_a_verb(request_, old, new):
+    history = CallHistory(request_, (PastCall("read_file", {"path": "a.py"}, f"{old} = 1\n"),), classified="rename")
+    question = find_file_question(history, TOOLS, {"a.py": f"{old} = 1\n"}.get, [])
+    versions = question.list_versions()
+    assert f"{new} = 1\n" in versions
+    assert not {"rename = 1\n", "change = 1\n"} & {*versions}
 
 
 def test_correction_is_chosen_if_the_model_copied_the_misspelling():

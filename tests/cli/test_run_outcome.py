@@ -191,6 +191,8 @@ INCOMPLETE = "the change is incomplete; left to change: "
         ("Rename greet to hello in a.txt and in b.txt", "greet()", "hello()", "greet in b.txt"),
         ("Rename greet to hello in a.txt", "def greet\ngreet()", "def hello\ngreet()", "greet in a.txt"),
         ("Rename greet to hello in a.txt", "def greet\ngreet_all()", "def hello\ngreet_all()", ""),
+        ("Rename greet to hello in a.txt", "x = greet()", "def hello():\n    x = hello()", "other lines"),
+        ("Rename greet to hello in a.txt and add a log line", "x = greet()", "log(1)\nx = hello()", ""),
         ("In a.txt, change greet to hello in line 1", "greet\ngreet()", "hello\ngreet()", ""),
         ("cnt in a.txt and b.txt should be counter", "cnt: 1", "counter: 1", ""),
         ("greet in a.txt and b.txt should be hello", "greet: 1", "hello: 1", "greet in b.txt"),
