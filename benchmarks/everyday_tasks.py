@@ -64,7 +64,9 @@ def run_task(task: Task, workspace: Path, model: list[str]) -> tuple[bool, int]:
     workspace.with_suffix(".txt").write_text(f"{done.stdout}\n{done.stderr}", encoding="utf-8")
     expected = {name: text.rstrip() for name, text in task.before.items()} | dict(task.after)
     paths = {name: workspace / name for name in expected}
-    found = {name: path.read_text("utf-8").rstrip() if path.is_file() else False for name, path in paths.items()}
+    found = {
+        name: path.read_text("utf-8", "replace").rstrip() if path.is_file() else False for name, path in paths.items()
+    }
     has_answer = re.search(rf"(?<!\w){re.escape(task.answer)}(?!\w)", done.stdout) if task.answer else True
     is_same = all(found[name] == text or (text is True and found[name]) for name, text in expected.items())
     is_done = is_same and bool(has_answer)

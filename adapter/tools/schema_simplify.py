@@ -62,8 +62,12 @@ def _is_required(name: str, schema: JsonObject) -> bool:
 
 
 def _simplify_properties(properties: JsonObject, definitions: JsonObject) -> JsonObject:
-    """Simplify properties by name, because a property may be called like a dropped keyword, such as ``title``."""
-    return {
-        name: {key: value for key, value in _simplify(schema, definitions).items() if key != "additionalProperties"}
-        for name, schema in properties.items()
-    }
+    """Simplify properties by name, because a property may be called like a dropped keyword, such as ``title``.
+
+    Whether an inner object allows further properties is left out; their schema is kept.
+    """
+    simplified = {name: _simplify(schema, definitions) for name, schema in properties.items()}
+    for schema in simplified.values():
+        if isinstance(schema.get("additionalProperties"), bool):
+            del schema["additionalProperties"]
+    return simplified

@@ -1,6 +1,6 @@
 """Schemas simplified for small grammars."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
@@ -52,3 +52,15 @@ def test_a_tool_without_arguments_has_an_empty_object():
         pass
 
     assert simplify_schema(Nothing) == {"type": "object", "properties": {}}
+
+
+def test_values_of_a_mapping_keep_their_type():
+    class Prices(BaseModel):
+        by_name: dict[str, int]
+        notes: dict[str, Any]
+
+    properties = simplify_schema(Prices)["properties"]
+    assert properties == {
+        "by_name": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "notes": {"type": "object"},
+    }

@@ -31,11 +31,17 @@ ABOUT = re.compile(r"(?i)\b(?:about|for|from|of|on|with|aus|über|von|zu|de|del|
 _AND = re.compile(r"[`'\"\s]*(?:[,&+]|\s(?:and|und|et|y|e)\s)[`'\"\s]*")
 """Matches the text between two paths of a list."""
 _WHOLE_FILE = re.compile(
-    r"""\w+\s(?:(?P<pronoun>it)|(?:this|that|the)\sfile|(?:die|diese)\sdatei|(?:le|ce)\sfichier|(?:el|este)\sarchivo)\b
-    (?!\s+from\b)""",
+    r"""\w+\s(?:(?P<pronoun>it|them|both)|(?:this|that|the)\sfile|(?:die|diese)\sdatei|(?:le|ce)\sfichier
+    |(?:el|este)\sarchivo)\b(?!\s+from\b)""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches a verb whose object is a file named before. A pronoun may also mean a part of the file."""
+_IS_USELESS = re.compile(
+    r"""[`'"\s,.;:]*(?:(?:is|are|can|could|go|old|out|outdated|obsolete|unused|useless|no|not|longer|needed|used|use|of
+    |any|more|anymore|now|all|both|so|and|please)\b[\s,.;:]*)*""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Matches the text between files and a verb whose pronoun means these files: "a.txt and b.txt can go, delete them"."""
 _NEEDS = re.compile(r"\b(?:need|read|use|want)s?\s+(?:the\s+)?(?:file\s+)?\W?\Z", re.IGNORECASE)
 """Matches the text before a path to which a pronoun in the next sentence refers."""
 _PUTS_FILE = re.compile(
@@ -94,12 +100,21 @@ def find_file_action(request: str) -> str:
     if action == "create":
         return "" if ABOUT.search(before) else action
     whole = _WHOLE_FILE.match(request, verb) if len(before) < verb and action in ("delete", "move") else None
-    if whole and (not whole["pronoun"] or _NEEDS.search(before)):
+    if whole and (not whole["pronoun"] or _NEEDS.search(before) or _are_useless(request, verb, whole["pronoun"])):
         return action
     is_name = action == "move" and (find_quoted(before[verb:]) or " to " in before[verb:])  # what the files contain
     if is_name or len(before) < verb or _INSIDE.search(before) or _PART.match(request, len(before) + len(path)):
         return "add" if action == "add" else "edit"
     return "update" if action in ("add", "edit") else action
+
+
+def _are_useless(request: str, verb: int, pronoun: str) -> bool:
+    """Return whether a request begins with files that are not needed, so that ``pronoun`` after the verb means them."""
+    paths = list_first_paths(request)
+    end = request.rindex(paths[-1], 0, verb) + len(paths[-1])
+    is_first = re.fullmatch(r"(?i)\W*(?:the\s+)?(?:files?\s+)?\W*", request[: request.index(paths[0])])
+    is_plural = pronoun.lower() != "it"
+    return bool(is_first and is_plural == (len(paths) > 1) and _IS_USELESS.fullmatch(request, end, verb))
 
 
 def list_first_paths(request: str) -> list[str]:
