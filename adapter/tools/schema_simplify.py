@@ -64,10 +64,11 @@ def _is_required(name: str, schema: JsonObject) -> bool:
 def _simplify_properties(properties: JsonObject, definitions: JsonObject) -> JsonObject:
     """Simplify properties by name, because a property may be called like a dropped keyword, such as ``title``.
 
-    Whether an inner object allows further properties is left out; their schema is kept.
+    Of the schema of a mapping's values, only a single type is kept.
     """
     simplified = {name: _simplify(schema, definitions) for name, schema in properties.items()}
     for schema in simplified.values():
-        if isinstance(schema.get("additionalProperties"), bool):
-            del schema["additionalProperties"]
+        values = schema.pop("additionalProperties", None)
+        if isinstance(values, dict) and "type" in values:
+            schema["additionalProperties"] = values
     return simplified
