@@ -193,7 +193,7 @@ class ViolationFinder:
             yield Violation("refusal", render_message("disclaimer", results=results, tools=list_tools(tools)))
         if "unused_tool" in self.on and (tool := find_unused_tool(content, history, tools)):
             words = render_message("unused_tool", tool=tool.name)
-            yield Violation("unused_tool", words, (tool.name,), is_free_first=True)
+            yield Violation("unused_tool", words, (tool.name,), is_free_first=tool.effect != "execute")
         if claims_unbacked_success(content, history):
             message = "success_without_results" if history.recent else "unfounded_success"
             yield Violation("unfounded_success", render_message(message, tools=list_tools(tools)))

@@ -128,6 +128,19 @@ def test_truncated_call_message_shows_the_parameters_of_its_tool():
     assert again.held_to == ("run_command",)
 
 
+@pytest.mark.parametrize(
+    ("request_", "held_to"),
+    [("Run the test in t.py and explain why it fails.", ("run_command",)), ("List the directory", ())],
+)
+def test_answer_after_instructions_to_run_a_file_is_the_command(request_, held_to):
+    """After other requests, the model may explain first why it needs no tool."""
+    guardrails = Guardrails(get_dialect("blade").tools)
+    answer = CandidateAnswer.from_turn(turn("You can do it like this."))
+    verdict = guardrails.check_response(CallHistory(request_, ()), answer)
+    assert isinstance(verdict, Retry)
+    assert (verdict.guardrail, verdict.held_to) == ("unused_tool", held_to)
+
+
 NO_FILE = PastCall("read_file", {"path": "a"}, "error: no such file", ok=False)
 FAULTS: list[tuple[str, str, tuple[PastCall, ...], str]] = [
     (
