@@ -18,8 +18,10 @@ _TYPE_NAMES: dict[type, str] = {
 }  # fmt: skip
 _BARE_LIST = re.compile(r"\[\s*([\w./~@:+-]+(?:\s*,\s*[\w./~@:+-]+)*)\s*\]")
 """Matches a list of words or paths without quotes."""
-_BEGINS_LIST = re.compile(r"[\]}].*[\"',]|[\"'][\[{]|[\"'][^\"'\n]*[\"']\s*,", re.DOTALL)
-"""Matches text that begins like a damaged JSON list or like its items."""
+_BEGINS_LIST = re.compile(r"[\]}].*[\"',]|[\"'][\[{]|[\"'][^\"'\n]*[\"']\s*,|<item>|<(\w+)>.*</\1>\s*<\1>", re.DOTALL)
+"""Matches text that begins like a damaged JSON list or like its items, also in elements."""
+_ITEMS = re.compile(r"(?:<item>[^<>]*+</item>\s*+)++")
+_each_item = re.compile(r"<item>([^<>]*+)</item>")
 _ENDS_IN_LIST = re.compile(r"\s\[\s*[\"'{].*[\"'}]\s*\]\Z", re.DOTALL)
 """Matches text that ends in a JSON list, after something else."""
 _INTEGER = re.compile(r"[+-]?\d{1,400}(?:\.0+)?")
@@ -314,6 +316,8 @@ def _convert_text(text: str, types: frozenset[str], repairs: dict[str, None]) ->
             value, _ = _convert_text(str(decoded.value), types, repairs)
             if is_instance_of_types(value, types):
                 return value, "json-in-string"
+    if "array" in types and _ITEMS.fullmatch(bare):
+        return list(_each_item.findall(bare)), "coerced-type"
     if "array" in types and bare and not _is_damaged_list(bare):
         return [text], "coerced-type"
     return text, None

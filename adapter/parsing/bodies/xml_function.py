@@ -55,8 +55,11 @@ _FUNCTION_ENDS = ("</function>", "</tool_call>")
 _ELEMENT_ENDS = ("</parameter>", *_FUNCTION_ENDS)
 _ODD_NAME = frozenset("=\"'")
 _FENCE = MarkerSet("```json", "```")
+_JSON = re.compile(r"\{|\[(?:\"|\s*+\{)")
+"""Matches the start of an object, or of a list, which is unlike a shell's ``[ -f a.txt ]``."""
+_MAY_BE_JSON = re.compile(r"\[\s*+")
 _OPEN_NAME = re.compile(
-    r"(?:<function>\s*)?([\w.:-]+)\s*(?:(?:</function>\s*)?(?=<parameter(?:[=>]|\s+name=))|(?=</function>))",
+    r"(?:<function>\s*)?([\w.:-]+)\s*(?:(?:</function>\s*)?(?=<parameter(?:[=>]|\s+name=))|(?=</function>|\{))",
     re.IGNORECASE,
 )
 _EMPTY_ELEMENT = re.compile(r"([\w.:-]+)[\"']?(?:\s+value\s*=\s*(?:\"([^\"]*)\"|'([^']*)'))?\s*/")
@@ -162,7 +165,7 @@ def _read_arguments(source: BodySource, consumed: list[str], function: _Function
         if char == "`" and not function.arguments:
             yield from source.consume_marker(_FENCE, consumed)
             char = yield from source.skip_space(consumed)
-        if char == "{" and not function.arguments:
+        if not function.arguments and (yield from source.peek_match(_JSON, NAME_LIMIT, _MAY_BE_JSON.fullmatch)):
             result = yield from TaggedJson("<function=", "</function>", name=function.name)(source, consumed)
             yield from _consume_close(source, consumed)
             return result
