@@ -41,7 +41,7 @@ _ESCAPED_BY_ACCIDENT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f"
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/\n\t\r\x08\f][^\"<>|?*]*")
 _PATH_WORDS = ("path", "file", "dir", "folder", "cwd")
 
-_AROUND_NAMES = ": \\\"'\n{}[],"
+_AROUND_NAMES = ": \\\"'\n{}[],<>|"
 """Punctuation that models write next to an argument's name. Qwen3.6 writes ``name:``."""
 _NULL_WORDS = ("null", "none", "undefined", "")
 

@@ -77,6 +77,8 @@ _NOT_TEXT = frozenset({
     "number", "object", "str", "string", "text", "value"
 })  # fmt: skip
 """Words that represent a value in a schema or example."""
+_BOUNDARY = re.compile(r"[\"'][ \t]*,|,[ \t]*[\"']")
+"""Matches a quote next to a comma, which in a string with unescaped quotes may be the end of one item or member."""
 _AFTER_SCALAR = re.compile(rf"{_GAP}(?:$|[,}}\]]|[\"'“”]|[A-Za-z_$][\w$.-]*[ \t\r\n]*:|\\[nrt])", re.DOTALL)
 
 
@@ -186,6 +188,8 @@ class JsonRepairer:
                 self.position += 1
                 continue
             items.append(self.parse_value(depth + 1, _AFTER_ITEM))
+            if "unescaped-quote" in self.fixes and isinstance(items[-1], str) and _BOUNDARY.search(items[-1]):
+                raise FormatError(f"the quotes of the list item {items[-1][:40]!r} are not balanced")
             self.take_separator("]")
 
     def take_closing_bracket(self, closing: str, other: str, char: str) -> bool:
@@ -213,7 +217,9 @@ class JsonRepairer:
                 self.fix("trailing-comma")
         elif char and char not in "}]":
             before = self.text[self.position - 20 : self.position].rstrip()
-            if self.last_string.endswith(",") and before.endswith((',"', ",'")):
+            is_in_string = self.last_string.endswith(",") and before.endswith((',"', ",'"))
+            is_broken = _BOUNDARY.search(self.last_string) and "unescaped-quote" in self.fixes
+            if is_in_string or (is_broken and before.endswith('"')):
                 raise self.fail("a comma after the string, and not in it")
             self.fix("missing-comma")
 

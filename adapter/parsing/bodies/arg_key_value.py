@@ -113,10 +113,10 @@ class KeyValueReader:
         self._ends = MarkerSet(tags.close)
         self._separator = MarkerSet(tags.separator) if tags.separator else None
         self._key_end = tags.key_close or tags.value_open
-        self._broken_value_open = remove_bracket(tags.value_open).lower()
+        self._broken_value_opens = [tags.value_open[at:].lower() for at in range(1, len(tags.value_open) - 1)]
         self._key_closes = (tags.key_close,) if tags.key_close else ()
         self._after_key = MarkerSet(
-            tags.value_open, self._broken_value_open, *filter(None, [tags.key_close]), *(tags.type or ())[:1]
+            tags.value_open, *self._broken_value_opens, *filter(None, [tags.key_close]), *(tags.type or ())[:1]
         )
         self._value = RawValue(
             closes=[tags.value_close],
@@ -361,7 +361,7 @@ class KeyValueReader:
             consumed.extend([*gap, tag])
             if self._kind.get(tag.lower()) == "value":
                 return True, type
-            if tag.lower() == self._broken_value_open:
+            if tag.lower() in self._broken_value_opens:
                 call.fix("misspelt-inner-tag")
                 return True, type
             if self.tags.type and tag.lower() == self.tags.type[0]:

@@ -63,6 +63,9 @@ _AFTER_BROKEN_ARGUMENT = re.compile(
 )
 """Matches text that may follow a named argument whose value is a string with unescaped quotes."""
 
+_BOUNDARY = re.compile(r"[\"'][ \t]*,|,[ \t]*[\"']")
+"""Matches a quote next to a comma, which in a string with unescaped quotes may be the end of one item."""
+
 _SKIP = re.compile(r"(?:\s++|#[^\n]*+|\\\n)*+")
 _PREFIX = re.compile(r"([rRuUbBfF]{0,2})('''|\"\"\"|'|\")")
 _NUMBER = re.compile(
@@ -143,11 +146,17 @@ class LiteralReader:
         if self.peek() == closing:
             self.position += 1
             return []
-        first = self.parse_value(depth + 1)
+        first = self.parse_item(depth)
         if closing == ")" and self.peek() == closing:
             self.position += 1
             return first
         return [first, *self.parse_items(depth, closing)]
+
+    def parse_item(self, depth: int) -> Json:
+        item = self.parse_value(depth + 1)
+        if "unescaped-quote" in self.fixes and isinstance(item, str) and _BOUNDARY.search(item):
+            raise FormatError(f"the quotes of the list item {item[:40]!r} are not balanced")
+        return item
 
     def parse_items(self, depth: int, closing: str) -> list[Json]:
         """Parse the items after the first, and the closing bracket."""
@@ -155,7 +164,7 @@ class LiteralReader:
         while self.peek() != closing:
             self.expect(",", f"a comma or {closing!r}")
             if self.peek() != closing:
-                items.append(self.parse_value(depth + 1))
+                items.append(self.parse_item(depth))
         self.position += 1
         return items
 

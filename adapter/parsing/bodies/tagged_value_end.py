@@ -30,6 +30,7 @@ TAIL = 100
 """Number of characters before an opening tag that are checked for the end of the preceding value."""
 
 _BROKEN_CLOSE = re.compile(rf"</([{SPACE}]*(?:<[\w:]+>[{SPACE}]*)?)\Z")
+_OPEN_BRACKET = re.compile(r"<[\W_]?\Z")
 _LAST_TAG = re.compile(r"[<＜\[][^\s<>＜＞\[\]]{1,60}[>＞\])]?\Z")
 _SIGNS = str.maketrans("\\[])-=", "/<>>_:")
 _LINE_END = re.compile(r"\r?\n[ \t]*\Z")
@@ -357,16 +358,21 @@ def remove_broken_close(value: str, key: str, closes: Sequence[str], others: Seq
     whole = [tag for tag in closes if tag.startswith("<") and tag.endswith(">")]
     broken = (*(tag[:-1] for tag in whole), *(tag[1:] for tag in whole), "</")
     found = next((tag for tag in broken if bare.lower().endswith(tag.lower())), "")
-    return bare[: -len(found)] if found else value
+    if not found:
+        return value
+    bare = bare[: -len(found)]
+    return bare if found.startswith("<") else _OPEN_BRACKET.sub("", bare)
 
 
 def _is_look_alike(tag: str, close: str, value: str) -> bool:
-    """Return whether ``tag`` is a misspelling of the closing tag ``close``: with different punctuation, cut off,
-    without its slash, or with more characters, as in ``</parameter1>``, unless ``value`` opens such a tag."""
+    """Return whether ``tag`` is a misspelling of the closing tag ``close``: with different punctuation, cut off at its
+    start or end, without its slash, or with more characters, as in ``</parameter1>``, unless ``value`` opens such a
+    tag."""
     spelt, expected = (unicodedata.normalize("NFKC", text).translate(_SIGNS).lower() for text in (tag, close))
     is_longer = expected.endswith(">") and spelt.startswith(expected[:-1]) and f"<{tag[2:-1]}" not in value
     is_shorter = len(spelt) > len("</p") and expected.startswith(spelt)
-    return spelt == expected.replace("/", "") or is_shorter or is_longer
+    is_tail = len(spelt) > len("</p>") and expected.endswith(spelt.strip("</"))
+    return spelt == expected.replace("/", "") or is_shorter or is_longer or is_tail
 
 
 def _lower_tags(tags: Sequence[str]) -> tuple[str, ...]:
