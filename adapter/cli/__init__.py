@@ -1,3 +1,3 @@
-"""The command line: one module per command, and the modules they share."""
+"""Implement the command line: one module for each command, and the modules that commands share."""
 
 __all__ = ["main"]

@@ -96,8 +96,8 @@ class Console(Terminal):
         """Return the part of ``content``, the final answer, that was not shown yet.
 
         Leading lines that equal a complete answer on the screen are removed. If the last answer was streamed to the
-        screen, content that occurs anywhere on it is removed too. If it was held back, this would be wrong: a short
-        answer such as "4" may occur in an earlier one by chance.
+        screen, content that occurs anywhere on it is also removed. This is not done for an answer that was held back,
+        because a short answer such as "4" may occur in an earlier one by chance.
         """
         text = "".join(self._shown)
         if not self._holds_text and content in text:
@@ -240,7 +240,7 @@ class Console(Terminal):
             self.show_diff(result.diff)
 
     def show_diff(self, diff: str) -> None:
-        """Show a diff in color, indented like all output of a call."""
+        """Show a diff in color, indented like all output about a call."""
         diff = collapse_blanks(escape_for_display(diff, keep="\n\t"))
         styles = {"+": "green", "-": "red", "@": "cyan"}
         for line in diff.rstrip("\n").split("\n") if diff else []:

@@ -80,7 +80,7 @@ class ObserverGroup:
 class AgentBundle:
     """An agent with its model and workspace.
 
-    If ``is_guided`` is true, each request's wording determines the tool, and the model does not see earlier messages.
+    If ``is_guided`` is True, the wording of each request selects the tool, and the model does not see earlier messages.
     """
 
     agent: Agent
@@ -91,7 +91,10 @@ class AgentBundle:
 
 def open_workspace(stack: ExitStack, settings: RunSettings, console: Console) -> tuple[Workspace, ObserverGroup]:
     """Open the workspace with the tools of the user's MCP servers, but without the capabilities that need a model.
-    Return it with its observers. Their console asks for approvals. Closing ``stack`` closes the workspace."""
+
+    Return the workspace and the observers, whose console asks the user for approvals. Closing ``stack`` closes the
+    workspace.
+    """
     host = _build_host(settings.config)
     tools = _connect_mcp_tools(stack, settings, console)
     observers = ObserverGroup(console, CallTally(ToolSet()))
@@ -147,7 +150,7 @@ def build_agent(
 
 
 def validate_settings(settings: RunSettings) -> None:
-    """Raise UsageError if an option is invalid. This check needs no loaded model."""
+    """Raise UsageError if an option is invalid, before the model is loaded."""
     _ = settings.config, settings.toolset, settings.rules, settings.edit_mode, settings.sandbox_settings
     parse_constraint_mode(parse_auto(settings.constraint))
     validate_prompt_mode(settings.prompt)
@@ -243,7 +246,7 @@ def _list_api_keys(host: Host) -> Iterator[str | None]:
 def _build_subagent_runner(
     stack: ExitStack, chat: ChatClient, setup: ModelSetup, config: Config, context_tokens: int | None, tally: CallTally
 ) -> SubagentRunner:
-    """Return a runner for sub-agents. They use ``chat`` or a configured model, which is connected on first use."""
+    """Return a runner for sub-agents, which use ``chat`` or a model from the user's configuration."""
     formats = {name: one.format or guess_format(one.model or "") or setup.format for name, one in config.models.items()}
     return SubagentRunner(
         chat,

@@ -44,12 +44,13 @@ class CallTally:
     that would have changed nothing are ignored."""
 
     results: list[str] = field(default_factory=list)
-    """The results of successful calls that write no files, except results that contain a text written by the model."""
+    """The results of successful calls that do not write files. Results with a text that the model wrote are left
+    out."""
     broken: dict[str, None] = field(default_factory=dict)
     """Paths of files whose syntax was valid before a change and is invalid after it."""
 
     classified: str = ""
-    """The kind of the task; see `AskModel`."""
+    """The kind of the task, as in `CallHistory.classified`."""
 
     _arguments: dict[str, JsonObject] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""A chat: its agent, its saved messages, and the user's actions, such as undoing a change or switching models."""
+"""Manage a chat: its agent, its saved messages, and the user's actions, such as undoing a change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def open_chat_store(workspace: Workspace) -> ChatStore:
 
 @dataclass(slots=True)
 class ReceivedAnswer:
-    """An answer to the last message, possibly incomplete. Its ``query`` has the reason if this was a retry."""
+    """An answer to the user's last message, possibly incomplete. ``query`` is the request that it answers."""
 
     query: AskModel
     events: list[Event]

@@ -1,4 +1,4 @@
-"""Checks for `adapter doctor`: the extras, sandbox, folders and model servers of this machine, with advice."""
+"""Check the extras, sandbox, folders and model servers of this machine, for `adapter doctor`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ LEVELS: tuple[Level, ...] = ("bwrap", "landlock")
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line of the report. ``advice`` is shown if the check failed; ``data`` is the result in ``--json``."""
+    """The result of one check. ``advice`` is shown if the check failed, and ``data`` is printed with ``--json``."""
 
     name: str
     ok: bool

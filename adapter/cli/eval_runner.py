@@ -46,6 +46,7 @@ from adapter.evaluation.suite_loader import load_suite, select_scenarios
 from adapter.grammars.constraint_mode import Constraint, parse_constraint_mode
 
 WAYS = ("bare", "ours", "agent")
+"""Tool-calling methods: the server's own, this program's through `adapter.wrap`, and the agent of `adapter run`."""
 PROGRESS_LINES = 10
 """Number of progress lines that an evaluation prints if stderr is not a terminal."""
 STOPPED = "stopped by the user"

@@ -1,5 +1,8 @@
-"""Find the changes that a run made to a folder: changes by file tools from their diff, and changes by commands by
-comparing the folder before and after the run."""
+"""Find the changes that a run made to a folder.
+
+Changes by file tools are known from their diff. Changes by commands are found by comparing the folder before and after
+the run.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,11 @@ Stamps: TypeAlias = dict[str, tuple[int, int, int]]
 
 @dataclass(frozen=True)
 class FolderChanges:
-    """The changes of a run. ``diff`` is their unified diff, or None if unknown; ``deleted`` are the files that
-    commands deleted. ``is_unchanged`` is True if it is certain that no file was changed."""
+    """The changes that a run made to a folder.
+
+    ``diff`` is a unified diff, or None if unknown. ``deleted`` has the paths of files that commands deleted.
+    ``is_unchanged`` is True if it is certain that no file was changed.
+    """
 
     diff: str | None = None
     deleted: Sequence[str] = ()
@@ -37,8 +43,8 @@ NO_CHANGES = FolderChanges()
 
 @dataclass(frozen=True)
 class FolderState:
-    """The state of a folder before a run. ``texts`` maps the paths that the task names to the texts of the files;
-    ``stamps`` is None if the folder has too many files."""
+    """The state of a folder before a run. ``texts`` has the texts of the files that the task names, by path. ``stamps``
+    has the size and times of all files, or is None if the folder has too many files."""
 
     root: Path
     texts: dict[str, str]
@@ -50,8 +56,8 @@ class FolderState:
         return cls(root, {path: read_file(path) for path in find_paths(task)}, _list_stamps(root))
 
     def compare(self, diff: str | None, read_file: Callable[[str], str]) -> FolderChanges:
-        """Return the changes since this state: ``diff``, which has the changes by file tools, extended by changes that
-        commands made to the files that the task names."""
+        """Return the changes since this state. ``diff`` has the changes by file tools; changes that commands made to
+        the files that the task names are added to it."""
         now, known = _list_stamps(self.root), diff or ""
         changed = {path: (text, new) for path, text in self.texts.items() if (new := read_file(path)) != text}
         others = [
@@ -89,7 +95,8 @@ def _list_stamps(root: Path) -> Stamps | None:
 
 @dataclass(frozen=True, slots=True)
 class DiffedFile:
-    """The lines that a run removed from a file and added to it: in total, and for each block of changed lines."""
+    """The lines that a run removed from a file and added to it. ``blocks`` has the removed and added lines of each
+    block of consecutive changes."""
 
     path: str
     is_new: bool

@@ -21,7 +21,7 @@ MAX_CHARACTERS = 1_000_000
 """Maximum length of the examples file, in characters."""
 _EXPECTED = 'expected {"text": "the model\'s raw text", "calls": [...]}'
 MAX_EXAMPLES = 100
-"""Maximum number of examples in the file that the format is learned from."""
+"""Maximum number of examples in the examples file."""
 
 
 def learn(

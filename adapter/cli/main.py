@@ -106,11 +106,12 @@ def _fail(error: AdapterError, code: int) -> NoReturn:
 
 
 OPTIONS = {"--format": "format", "--dialect": "dialect", "--finish-reason": "finish_reason", "--policy": "policy"}
+"""Options of `adapter parse` that take a value, and the arguments of `print_parse_result`."""
 
 
 def parse_fast_arguments(words: Sequence[str]) -> dict[str, str | bool] | None:
-    """Convert the words after ``adapter parse`` to arguments of `print_parse_result`. Return None if only Typer can
-    parse the words."""
+    """Parse the words after ``adapter parse`` without importing Typer, which is slow. Return the arguments of
+    `print_parse_result`, or None if the words need Typer."""
     arguments: dict[str, str | bool] = {}
     rest = iter(words)
     for word in rest:

@@ -1,4 +1,4 @@
-"""Resolve a model's tool-calling setup from the options, and the model's profile, chat template and name."""
+"""Determine a model's tool-calling setup from the options and from the model's profile, chat template and name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ModelSetup:
     is_native: bool = False
     """True if the server's own tool calling is used."""
     is_guided: bool = False
-    """True if each request's wording determines the tool, because the model is too small to choose one."""
+    """True if the wording of each request selects the tool, because the model is too small to choose one."""
     is_own: bool = False
     """True if the model's chat template describes the tools."""
     sees_images: bool = False
@@ -80,7 +80,7 @@ def _detect_format(
 
 
 def _is_small(settings: RunSettings, loaded: LoadedModel) -> bool:
-    """Return whether each request's wording determines the tool, because the model is too small to choose one.
+    """Return whether the wording of each request selects the tool, because the model is too small to choose one.
 
     This applies to the built-in model. It also applies to a model that is small according to its server, unless a chat
     template, a style or custom prompts describe the tools.

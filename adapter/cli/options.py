@@ -63,7 +63,6 @@ FormatTemplate = Annotated[
     Path | None, option("FILE", "Derive the format from this chat template; requires `--format from-template`.")
 ]
 TOOLS_HELP = "With `--dialect promptly`: read the tools from files called NAME.json instead of tools.json."
-ToolsBasename = Annotated[str | None, option("NAME", TOOLS_HELP)]
 INCLUDE_HELP = "With `--dialect promptly`: offer only tools whose names contain TEXT, including opt-in tools."
 EXCLUDE_HELP = "With `--dialect promptly`: leave out tools whose names contain TEXT."
 IncludeTools = Annotated[list[str] | None, option("TEXT", INCLUDE_HELP)]
@@ -228,6 +227,7 @@ def resolve_dialect(
 
 
 def parse_rules(allow: list[str] | None, ask: list[str] | None, deny: list[str] | None) -> tuple[PermissionRule, ...]:
+    """Return the permission rules of ``--deny``, ``--ask`` and ``--allow``, in order of precedence."""
     from adapter.tools.operations.permissions import PermissionRule
 
     return (

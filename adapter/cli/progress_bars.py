@@ -1,4 +1,4 @@
-"""Progress bars on stderr."""
+"""Create progress bars on stderr."""
 
 from __future__ import annotations
 

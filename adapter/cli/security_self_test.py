@@ -1,4 +1,4 @@
-"""Attacks for `adapter doctor --prove`. They check whether SECURITY.md's promises hold on this machine.
+"""Attack a temporary workspace to check whether SECURITY.md's promises hold on this machine (`adapter doctor --prove`).
 
 Each attack tests one row of SECURITY.md's table, and must have no effect. It runs in a temporary workspace, next to a
 file that it must neither read nor change.
@@ -58,6 +58,7 @@ class Target:
 
 
 Attack: TypeAlias = Callable[[Target], str]
+"""Runs one attack, and returns a description of its effect, or "" if it had none."""
 
 
 def prove(sandbox: SandboxSettings) -> Iterator[Proof]:

@@ -37,7 +37,7 @@ _NOT_IN_FILE = ("config", "help_all")
 
 
 class ModelSettings(BaseModel):
-    """Settings for one model. In the configuration file, their key is the model's name in requests."""
+    """Settings for one model, from a table ``[models."NAME"]``. NAME is the model's name in requests."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -56,7 +56,10 @@ class ModelSettings(BaseModel):
         return self
 
     def to_setup(self) -> CallingSetup | None:
-        """Return the setup, or None if the settings name no format. Raises UsageError for an unknown format."""
+        """Return the model's tool-calling setup, or None if the settings name no format.
+
+        Raises UsageError for an unknown format.
+        """
         if self.format is None:
             return None
         name, style = get_format(self.format).name, self.style or "trained"
@@ -68,7 +71,7 @@ class _Models(BaseModel):
 
 
 def use_config_file(context: typer.Context, path: Path) -> None:
-    """Use the values in the file as the defaults of the options. Raises UsageError for a key that is not an option."""
+    """Use the file's values as the defaults of the command's options. Raises UsageError for an unknown key."""
     names = [str(each.name) for each in context.command.params if each.name not in _NOT_IN_FILE]
     fields: dict[str, Any] = {name.replace("_", "-"): (Any, None) for name in names}
     file = create_model("File", __base__=_Models, __cls_kwargs__={"extra": "forbid"}, **fields)
@@ -81,13 +84,19 @@ def use_config_file(context: typer.Context, path: Path) -> None:
 
 
 def read_model_setups(path: Path | None) -> dict[str, CallingSetup]:
-    """Return the setups that name a format, by model, from the file at ``path``. Raises UsageError if it is invalid."""
+    """Return the tool-calling setup of each model for which the file at ``path`` names a format.
+
+    Returns {} if ``path`` is None. Raises UsageError if the file is invalid.
+    """
     setups = {name: each.to_setup() for name, each in _read_models(path).items()}
     return {name: setup for name, setup in setups.items() if setup is not None}
 
 
 def read_model_budgets(path: Path | None) -> dict[str, Budgets]:
-    """Return the models' budgets from the file at ``path``. Raises UsageError if the file is invalid."""
+    """Return each model's token budgets from the file at ``path``, or {} if ``path`` is None.
+
+    Raises UsageError if the file is invalid.
+    """
     return {name: Budgets(each.context_budget, each.reasoning_budget) for name, each in _read_models(path).items()}
 
 

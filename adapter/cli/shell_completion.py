@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typer._click.shell_completion import CompletionItem
 
 REQUESTS = ("_ADAPTER_COMPLETE", "_TOOLCALL_ADAPTER_COMPLETE")
-"""Environment variables that a shell sets to complete a command, for both names of the program."""
+"""Environment variables that shells set when they request completions. There is one for each name of the program."""
 
 CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
     ("approve", "MODE"): ("ask", "auto-edit", "yolo", "plan"),
@@ -32,18 +32,18 @@ CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
     ("style", "NAME"): ("compact", "args", "full", "trained"),
     ("ways", "NAME"): ("bare", "ours", "agent"),
 }
-"""Each option's values, by its name and metavar. The option's help names the same values."""
+"""Maps an option's name and metavar to its values. The option's help text must name the same values."""
 
 
 def split_words_to_complete(environ: Mapping[str, str]) -> list[str]:
-    """Return the words of the command line that a shell is completing, or [] if the program runs normally."""
+    """Return the words of the command line to complete, or [] if no shell requested completions."""
     if not any(name in environ for name in REQUESTS):
         return []
     return (environ.get("_TYPER_COMPLETE_ARGS") or environ.get("COMP_WORDS", "")).split()
 
 
 def complete_values(option: Parameter) -> None:
-    """Let shells complete the option's values, if these are known."""
+    """Let shells complete an option's values. Does nothing if the values are unknown."""
     key = (option.name or "", str(option.metavar))
     values = (lambda: CHOICES[key]) if key in CHOICES else _LISTS.get(key)
     if values is not None:

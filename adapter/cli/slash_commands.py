@@ -1,4 +1,4 @@
-"""The slash commands of a chat: `/undo`, `/why` and others."""
+"""Run the slash commands of a chat: `/undo`, `/why` and others."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class SlashCommand:
 
 
 def is_slash_command(text: str) -> bool:
-    """Return whether ``text`` is a command. A path is not, nor is a message that begins with a space."""
+    """Return whether the user's ``text`` is a slash command. Paths, and messages that begin with a space, are not."""
     word = text.split(maxsplit=1)[0] if text.strip() else ""
     return text.startswith("/") and "/" not in word[1:]
 
 
 def run_slash_command(conversation: ChatSession, text: str) -> bool:
-    """Run a command. Return False to end the chat. Raises AdapterError if the command fails."""
+    """Run the slash command ``text``. Returns False if the chat must end. Raises AdapterError if the command fails."""
     name, _, rest = text[1:].strip().partition(" ")
     if name not in COMMANDS:
         near = process.extractOne(name, list(COMMANDS), score_cutoff=50) if name else None
@@ -148,7 +148,7 @@ def _save(conversation: ChatSession, name: str) -> None:
 
 
 def render_transcript(transcript: Transcript) -> str:
-    """Render the messages, and each answer verbatim, as Markdown."""
+    """Render a chat as Markdown. Answers are rendered verbatim, as the model wrote them."""
     from adapter.parsing.parser import parse
 
     parts = [f"## You\n\n{transcript.header.task}\n"]

@@ -1,4 +1,8 @@
-"""List the spans of a model's parsed text: kind, position, text and remarks."""
+"""List the spans of a parsed answer, with their kind, position, text and remarks.
+
+A span is a part of the answer: content, reasoning, markup, a call or an invalid call. Remarks explain repairs and
+errors.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,11 @@ from adapter.core.turn import Span
 
 STYLES = {"content": "", "reasoning": "blue", "markup": "dim", "call": "green", "invalid": "red"}
 MARGIN = 25
-"""Width of the columns before the text: kind and position."""
+"""Total width of the columns before a span's text (kind and position), in characters."""
 
 
 def render_span_listing(spans: Sequence[Span]) -> Text:
-    """List the spans in order, each in the color of its kind and followed by its remarks."""
+    """Render the spans in order. Each has the color of its kind, and is followed by its remarks."""
     listing = Text()
     for span in spans:
         head = f"{span.kind:<10} {f'{span.start}-{span.end}':<{MARGIN - 12}} "
@@ -33,7 +37,7 @@ def render_span_listing(spans: Sequence[Span]) -> Text:
 
 
 def build_span_rows(spans: Sequence[Span]) -> list[dict[str, object]]:
-    """Return the spans as JSON data."""
+    """Return each span as a JSON object, for `adapter parse --json`."""
     return [
         {
             "kind": span.kind,

@@ -33,7 +33,10 @@ INTERRUPT_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class TextFlowStyle:
-    """Style of a flow, a text that is written in chunks. ``first`` precedes its first line, ``indent`` all others."""
+    """The style of a flow, a text that arrives in chunks.
+
+    ``style`` is a style of rich. ``first`` is written before the first line, and ``indent`` before all other lines.
+    """
 
     to_stdout: bool = False
     style: str = ""
@@ -45,11 +48,11 @@ ANSWER = TextFlowStyle(to_stdout=True)
 REASONING = TextFlowStyle(style="dim", first=".. ", indent="   ")
 OUTPUT = TextFlowStyle()
 _TYPING = TextFlowStyle()
-"""Style of a question and the user's answer."""
+"""The flow of a question and the answer that the user types."""
 
 
 def _wait_for_line() -> None:
-    """Wait until a line was typed. If `input` waited instead, it could miss a Ctrl-C before its first read."""
+    """Wait until the user has typed a line. If `input` waited instead, it could miss an early Ctrl-C."""
     while sys.platform != "win32" and sys.stdin.isatty() and not select.select([sys.stdin], [], [], INTERRUPT_S)[0]:
         pass
 
@@ -78,7 +81,7 @@ class Terminal:
         return self.is_terminal and sys.stdin.isatty()
 
     def write_flow(self, kind: TextFlowStyle, text: str) -> None:
-        """Write a chunk of text. Blank lines at the start and the end of the flow are omitted."""
+        """Write a chunk of the flow ``kind``. Blank lines at the start and the end of the flow are omitted."""
         with self._lock:
             if self._flow is not kind:
                 self.end_line()
@@ -98,7 +101,7 @@ class Terminal:
                 self._print(Text(shown, style=kind.style))
 
     def note(self, text: str, style: str = "dim", aside: str = "") -> None:
-        """Write complete lines to stderr."""
+        """Write complete lines to stderr: ``text`` in ``style``, then ``aside`` in a dim color."""
         with self._lock:
             self.end_line()
             self._wipe()
@@ -106,14 +109,14 @@ class Terminal:
             self._print(note + Text(escape_for_display(aside), style="dim"), end="\n")
 
     def show(self, text: Text) -> None:
-        """Write lines in several styles. The caller must have escaped their control characters."""
+        """Write styled lines to stderr. The caller must have escaped their control characters."""
         with self._lock:
             self.end_line()
             self._wipe()
             self._print(text, end="" if text.plain.endswith("\n") else "\n")
 
     def show_status(self, text: str) -> None:
-        """Show a status and its age in seconds until other text is written. Does nothing without a terminal."""
+        """Show a status line with the elapsed seconds until other text is written. Does nothing without a terminal."""
         with self._lock:
             if not self._stderr.is_terminal or self._stderr.is_dumb_terminal:
                 return
@@ -131,7 +134,7 @@ class Terminal:
 
     @contextmanager
     def show_busy(self, text: str) -> Iterator[None]:
-        """Show a status while the ``with`` block runs."""
+        """Show the status ``text`` while the ``with`` block runs."""
         self.show_status(text)
         try:
             yield
@@ -146,7 +149,7 @@ class Terminal:
                 termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
     def read_line(self, prompt: str) -> str:
-        """Read a line. Raises EOFError for Ctrl-D."""
+        """Write ``prompt``, and return the line that the user types. Raises EOFError for Ctrl-D."""
         with self._lock:
             self.end_line()
             self._wipe()
@@ -162,14 +165,14 @@ class Terminal:
         return answer
 
     def end_line(self) -> None:
-        """End the current line of a flow."""
+        """End the current flow, if any, with a line break."""
         with self._lock:
             if self._flow is not None:
                 self._write("\n", to_stdout=self._flow.to_stdout)
             self._flow, self._blank = None, ""
 
     def start_fresh_line(self) -> None:
-        """End the current line, and erase the echo of a key, such as ``^C`` for Ctrl-C."""
+        """End the current flow, and erase a key that the terminal echoed, such as ``^C`` for Ctrl-C."""
         with self._lock:
             self.end_line()
             self._is_drawn = self._is_drawn or (self._stderr.is_terminal and not self._stderr.is_dumb_terminal)
@@ -179,8 +182,10 @@ class Terminal:
         self._write(self._render(text, end))
 
     def _render(self, text: Text, end: str = "") -> str:
-        """Return the text with its escape sequences. If rich printed it, a Ctrl-C before rich clears its buffer would
-        make rich print it twice."""
+        """Return the text with its escape sequences.
+
+        Rich does not print the text itself, because a Ctrl-C before it clears its buffer would make it print twice.
+        """
         with self._stderr.capture() as captured:
             self._stderr.print(text, end=end)
         return captured.get()

@@ -15,7 +15,7 @@ _ENCODING_BY_MARK = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""Encodings by their byte order mark, which Windows shells write."""
+"""Maps byte order marks, which Windows shells write, to encodings."""
 
 
 def read_text(file: str) -> str:

@@ -1,6 +1,6 @@
 """`adapter tool list`, `view`, `add`, `install` and `remove`: manage the shell tools of the `promptly` dialect.
 
-The exit code is 3 if the tool does not exist.
+The exit code is 3 if a command's tool does not exist.
 """
 
 from __future__ import annotations

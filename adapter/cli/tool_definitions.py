@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def read_tool_definitions(file: str) -> ToolDefinitions:
-    """Return the definitions in ``file``, in any shape in `adapter.tools.definition_shapes`. Raises UsageError."""
+    """Return the tool definitions in ``file``, which may have any shape in `adapter.tools.definition_shapes`.
+
+    Raises UsageError if the file cannot be read or is not a JSON list or object.
+    """
     try:
         with open(file, "rb") as opened:  # noqa: PTH123  # importing pathlib takes a third of an empty program's time
             definitions = json.load(opened)

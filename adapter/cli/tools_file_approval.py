@@ -1,5 +1,7 @@
-"""Ask the user before using a tools file in the current folder, because its tools run programs. The approval is saved,
-and applies until the file's content changes."""
+"""Ask the user for approval before using a tools file in the current folder, because its tools run programs.
+
+The approval is saved, and applies until the file's content changes.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,11 @@ MAX_SHOWN = 20
 
 
 def confirm_tools_file(basename: str | None, *, is_trusted: bool) -> str:
-    """Return the approved text of the tools file in the current folder, or "" if there is none. The caller must use
-    this text, because the file may change after the approval.
+    """Ask for approval of the tools file in the current folder, and return its approved text.
 
-    ``is_trusted`` is true if --trust-tools was given. An approval also applies to a file with the same content in
-    another folder. Raises UsageError if the user has not approved the text.
+    Returns "" if there is no such file. The caller must use the returned text, because the file may change after the
+    approval. ``is_trusted`` is true if --trust-tools was given, which skips the question. An approval also applies to
+    files with the same content in other folders. Raises UsageError if the user has not approved the text.
     """
     file = find_local_file(basename or DEFAULT_BASENAME)
     if not file.is_file():

@@ -1,4 +1,6 @@
-"""The user's configuration: ``config.toml`` in ``$XDG_CONFIG_HOME/toolcall-adapter``, by default ``~/.config``.
+"""Read the user's configuration, ``$XDG_CONFIG_HOME/toolcall-adapter/config.toml``.
+
+``$XDG_CONFIG_HOME`` is ``~/.config`` by default. An example of the file:
 
 ::
 
@@ -59,7 +61,7 @@ from adapter.workspace.capabilities.predefined_search_services import SERVICES, 
 
 FILE_NAME = "config.toml"
 MAX_PROBLEMS = 5
-"""Maximum number of problems that an error names."""
+"""Maximum number of invalid keys that an error message names."""
 MAX_KEY = 80
 """Maximum length of a key in a message, in characters."""
 Settings = TypeVar("Settings", bound=BaseModel)
@@ -70,7 +72,7 @@ class _ConfigTable(BaseModel):
 
 
 class SearchTable(_ConfigTable):
-    """A search service: a known one by name, or any service by URL."""
+    """The table ``[search]``: a web search service, either a predefined one by name or any other by URL."""
 
     service: str | None = None
     url: str | None = None
@@ -92,7 +94,7 @@ class SearchTable(_ConfigTable):
         return self
 
     def build_provider(self) -> HttpSearch:
-        """Build the provider. Raises UsageError for an unknown service or an invalid URL."""
+        """Build the search client. Raises UsageError for an unknown service or an invalid URL."""
         if self.service is not None:
             return get_search_service(self.service, self.url, self.key_variable)
         return HttpSearch(
@@ -127,7 +129,10 @@ class GuardrailsTable(_ConfigTable):
 
 
 class StepsTable(_ConfigTable):
-    """The required steps; `adapter.conversation.guardrails.required_steps.Steps` explains the fields."""
+    """The table ``[steps]``: the steps required in every task of `adapter run`.
+
+    `adapter.conversation.guardrails.required_steps.Steps` explains the fields.
+    """
 
     required: list[str] = Field(default=[])
     before: dict[str, list[str]] = Field(default={})
@@ -162,7 +167,10 @@ def read_config(workspace: Path, file: Path | None = None) -> Config:
 
 
 def read_toml(path: Path, settings: type[Settings]) -> Settings:
-    """Read a TOML file into ``settings``. Raises UsageError that lists invalid keys with similar valid ones."""
+    """Read a TOML file, and validate it with the class ``settings``.
+
+    Raises UsageError if the file cannot be read or is invalid. The message names similar valid keys.
+    """
     try:
         values = parse_toml(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -197,7 +205,10 @@ def _describe_problem(settings: type[BaseModel], path: list[str], kind: str, mes
 
 
 def _find_table(settings: type[BaseModel], path: list[str]) -> type[BaseModel]:
-    """Return the class of the table at ``path``. Keys that the user chooses, such as model names, are skipped."""
+    """Return the class that validates the table at ``path``, a list of keys.
+
+    Keys that the user chooses, such as model names, are skipped.
+    """
     for part in path:
         field = settings.model_fields.get(part)
         if field is None:

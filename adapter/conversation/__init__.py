@@ -1,4 +1,4 @@
-"""The state machine of a conversation, the history shown to the model, and the context limit. No I/O."""
+"""Manage a conversation with a model: its state, the history shown to the model, and the context limit. No I/O."""
 
 __all__ = [
     "client_conversation_trimming",

@@ -22,11 +22,12 @@ from adapter.core.text.plurals import pluralize
 from adapter.core.text.truncate import shorten
 
 ACCURACY = 0.9
-"""Share of the budget for estimated tokens. Models with small vocabularies need more tokens than estimated."""
+"""Share of the budget that the estimated number of tokens may use, because models with small vocabularies need more
+tokens than estimated."""
 LONG_TEXT = 1_000
 """Number of characters that remain of an old user or model message."""
 MAX_NOTED, NOTED_PER_TOKEN = 20, 1 / 250
-"""Maximum number of calls that a note lists: in total, and per token of the budget. Other calls are only counted."""
+"""Maximum number of summarized calls that a note lists, in total and per token of the budget. More are only counted."""
 MAX_COUNTS = 16_384
 """Maximum number of strings whose token counts are cached."""
 
@@ -41,11 +42,11 @@ def compute_prompt_limit(context_tokens: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FittedMessages:
-    """The messages to send.
+    """A conversation that was shortened to a token budget.
 
     ``indices`` are the positions of the messages in the client's conversation; empty if nothing was cut. ``cuts``
-    counts the ``results`` that were shortened, ``turns`` that were summarized, and ``messages`` that were shortened or
-    omitted.
+    counts the ``results`` that were shortened, the ``turns`` that were summarized, and the ``messages`` that were
+    shortened or omitted.
     """
 
     messages: Sequence[Json]
@@ -95,7 +96,7 @@ def count_json_tokens(value: Json) -> int:
 
 @dataclass(slots=True)
 class _Note:
-    """A note that takes the place of text that was cut."""
+    """A note that replaces omitted messages and calls in the conversation."""
 
     lines: deque[str]
     """The most recent of the summarized calls."""
@@ -113,9 +114,9 @@ class _Note:
 
 
 class _Fitting:
-    """The messages of a conversation while they are being shortened. In the list, None marks a summarized message.
+    """Shortens the messages of a conversation. In ``messages``, None replaces a summarized or omitted message.
 
-    Each kind of cut has a position, which only moves forward. The cut was applied to all messages before it.
+    Each kind of cut has a position, which only moves forward: the cut was applied to all messages before it.
     """
 
     def __init__(self, originals: Sequence[JsonObject], limit: int) -> None:
@@ -153,7 +154,7 @@ class _Fitting:
                 self._call_of[index] = self._calls.get(key, (name, name or "the tool"))
 
     def cut(self) -> None:
-        """Cut the conversation to well below the limit if it exceeds the limit."""
+        """Shorten the conversation to well below the limit if it exceeds the limit."""
         if self._total <= self._limit:
             return
         end = self._last_turn if self._last_turn >= 0 else len(self.messages)
@@ -184,7 +185,8 @@ class _Fitting:
             self._shorten_result_to(index, max(SHORT, int(length * share)))
 
     def _summarize_turn(self, index: int) -> int:
-        """Replace an answer with calls, and their results, with lines in the note of the preceding message."""
+        """Replace an answer that has calls, and the results, by lines in the note of the preceding message. Return the
+        index after the results."""
         message = self.messages[index]
         if message is None:
             return index + 1

@@ -1,4 +1,4 @@
-"""The content of a message in OpenAI's format: a string, or a list of parts such as text and images."""
+"""Read and build the content of a message in OpenAI's format: a string, or a list of parts such as text and images."""
 
 from __future__ import annotations
 

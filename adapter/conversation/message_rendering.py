@@ -40,7 +40,7 @@ class HistoryEntry:
     results: tuple[Result, ...] = ()
     """The tool results encoded in ``content``, which may be shortened."""
     about: tuple[str, ...] = ()
-    """Summaries of the calls that returned these results."""
+    """A summary of the call for each result; "" for an invalid call."""
     is_protected: bool = False
     """True if the entry must not be dropped, because it is the user's last message."""
     is_temporary: bool = False
@@ -59,7 +59,8 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class MessageRenderer:
-    """Renders messages for a model that writes ``format`` and can call ``tools``. ``shows_calls``: see `Session`."""
+    """Renders messages for a model that writes ``format`` and can call ``tools``. If ``shows_calls`` is True, calls and
+    results stay structured, for the model's own chat template."""
 
     format: Format
     tools: ToolSet
@@ -77,7 +78,8 @@ class MessageRenderer:
     def render_results(
         self, calls: Sequence[ToolCall], invalid: Sequence[InvalidToolCall], contents: Mapping[str, str]
     ) -> HistoryEntry:
-        """Render the results of ``calls``. ``contents``: results by call id; a call without a result was stopped."""
+        """Render the results of ``calls`` and the errors of ``invalid`` calls. ``contents`` has the results by call id;
+        a call without a result was stopped by the user."""
         results = [(call.name, self.escape(contents.get(call.id, STOPPED)), call.id) for call in calls]
         results += [("", f"{ERROR_LABEL} {each.error}", "") for each in invalid]
         content = "\n".join(self.format.encode_result(*each) for each in results)
@@ -144,7 +146,7 @@ class MessageRenderer:
         return self.escape(f": {_summarize(call)}").removeprefix(": ")
 
     def _escape_own(self, text: str) -> str:
-        """Escape the model's own text. Parts of it may already be escaped."""
+        """Escape text that the model wrote. Parts of it may already be escaped, because the model copied them."""
         return self.escape(unescape_control_tokens(text))
 
 

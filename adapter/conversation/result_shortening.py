@@ -7,9 +7,9 @@ import re
 from adapter.core.text.plurals import pluralize
 
 CUT_TO = 0.6
-"""Share of the usable tokens that a cut leaves in use. The next dozen turns then fit without another cut."""
+"""Share of the usable tokens to which a conversation is cut, so that the next dozen turns fit without another cut."""
 SHORT = 240
-"""Length of a shortened result, in characters from its start and its end. Shorter results are unchanged."""
+"""Length of a shortened result without its note, in characters. Shorter results are unchanged."""
 TAIL, COMMANDS_TAIL = 1 / 3, 2 / 3
 """Share of a shortened result that is taken from its end. Commands have a larger share, because they report their
 outcome at the end.
@@ -18,12 +18,12 @@ _COMMANDS = re.compile(r"(?i)run|exec|bash|shell|command|terminal|test|build|out
 
 
 def compute_share(excess: float, total: int) -> float:
-    """Return the share that remains if results of ``total`` tokens are shortened by ``excess`` tokens."""
+    """Return the share (0 to 1) of ``total`` tokens that remains after ``excess`` tokens are removed."""
     return max(0.0, 1 - excess / max(total, 1))
 
 
 def shorten_result(content: str, size: int, call: str, tool: str) -> str:
-    """Keep a tool result's start and end around a note that names its call; see `keep_ends`."""
+    """Return the start and end of a tool result with a note between them that names its ``call``; see `keep_ends`."""
     size_note = f"{len(content)} characters in {pluralize(content.count(chr(10)) + 1, 'line')}"
     note = f"\n[shortened: {call} returned {size_note}; call it again to see all]\n"
     return keep_ends(content, size, note, COMMANDS_TAIL if _COMMANDS.search(tool) else TAIL)

@@ -1,4 +1,4 @@
-"""The state machine of one conversation, without I/O: it returns the next step and takes its result.
+"""Decide the next step of a conversation: a state machine without I/O, which returns a step and takes its result.
 
 ::
 
@@ -54,6 +54,7 @@ MOST_CALLS = 128
 """Maximum number of calls in one answer, with and without guardrails."""
 
 STOPPED_ANSWER = "[The user stopped your last answer before its end.]"
+"""Note to the model after an interrupted answer."""
 
 
 @dataclass(slots=True)
@@ -109,7 +110,8 @@ class Session:
         return self._build_query()
 
     def classify_request(self, query: AskModel, kind: str) -> AskModel:
-        """Remember the kind of the user's message, as in `CallHistory.classified`, and return ``query`` with it."""
+        """Store the kind of the user's request, one of the values of `CallHistory.classified`. Return ``query`` with
+        this kind."""
         self._history = replace(self._history, classified=kind)
         return replace(query, classified=kind)
 
@@ -118,7 +120,8 @@ class Session:
         self._notes.append(text)
 
     def resume(self, message: str, answers: Sequence[tuple[Turn, Sequence[ToolResult]]]) -> None:
-        """Add an old message and its answers to the history, without checking the answers or running their calls."""
+        """Add a user message of a saved chat to the history, with its answers and their results. The answers are not
+        checked, and their calls are not run."""
         self._add_message(message)
         for turn, results in answers:
             self._add_answer(turn, reencode=True)
@@ -126,8 +129,10 @@ class Session:
             self._show_results(results)
 
     def on_interrupt(self, results: Sequence[ToolResult] = (), turn: Turn | None = None) -> Finished:
-        """End the turn, because the user interrupted it. ``results`` are the results of the last `RunTools`, as far as
-        its calls have finished. ``turn`` is the partial answer, whose calls are not run.
+        """End the turn, because the user interrupted it.
+
+        ``results`` has the results of those calls of the last `RunTools` that have finished. ``turn`` is the partial
+        answer, whose calls are not run.
         """
         self._show_results(results)
         if turn is None or not (turn.content.strip() or turn.calls):
@@ -202,8 +207,8 @@ class Session:
         )
 
     def _append_repeated_result(self, content: str) -> str:
-        """Append a repeated call's result to an answer that has no word in common with it. After a question, an answer
-        with a number is unchanged, because the number may be a count."""
+        """Append the result of a repeated call to the answer ``content``, unless they have a word in common. After a
+        question, an answer with a number is unchanged, because the number may be a count."""
         words = set(stem_words(self._repeated_result))
         is_used = not words or not words.isdisjoint(stem_words(content))
         is_count = asks_for_answer(self._history.request) and any(map(str.isdigit, content))
@@ -216,12 +221,13 @@ class Session:
 
     @property
     def _may_have_answer(self) -> bool:
-        """True if the user asked a question, and there are results."""
+        """True if the user asked a question, and tool results may contain the answer."""
         has_results = any(call.ok and not call.changes for call in self._history.recent)
         return has_results and (self._history.is_question or expects_information(self._history.request))
 
     def _give_up(self, reason: Reason) -> Step:
-        """End the turn. If the results may answer a question, first query the model once more, without tools."""
+        """End the turn. If tool results may contain the answer to a question, first query the model once more, without
+        tools."""
         if self._was_in_words or not self._may_have_answer or self._turns >= self.limits.turns:
             return self._finish(reason)
         self._was_in_words = True
@@ -335,7 +341,7 @@ class Session:
         self._show_results([])
         text, self._notes = self._renderer.escape("\n\n".join([*self._notes, message])), []
         content: Content = text
-        said = (("user", self._history.request), ("assistant", self._content))
+        last_exchange = (("user", self._history.request), ("assistant", self._content))
         self._active_guardrails.begin()
         self._turns, self._content, self._is_corrected, self._was_in_words = 0, "", False, False
         self._unreadable_turns = self._refused_turns = self._call_turns = 0
@@ -349,7 +355,7 @@ class Session:
             content = concat_content(entries.pop().content, text, "\n\n")
         self._entries = [*entries, HistoryEntry("user", content, is_protected=True)]
         self._history = CallHistory(
-            message, self._history.calls, len(self._history.calls), (*self._history.messages, *said)
+            message, self._history.calls, len(self._history.calls), (*self._history.messages, *last_exchange)
         )
 
     def _add_answer(self, turn: Turn, *, reencode: bool = False) -> None:
@@ -419,8 +425,8 @@ class Session:
         return refused
 
     def _is_refused(self, violation: Violation) -> bool:
-        """Return whether to refuse a call. If the model has already read every wording of the message, the call is
-        refused only by guardrails that stop the loop or drop calls."""
+        """Return whether to refuse a call because of ``violation``. After the last wording of the message, only
+        guardrails that stop the agent or drop calls still refuse it."""
         guardrail = GUARDRAILS[violation.guardrail]
         has_wording = guardrail.stops or guardrail.drops or self._refused_turns < len(violation.wordings)
         return guardrail.name in self._active_guardrails.on and has_wording

@@ -1,4 +1,4 @@
-"""The steps of a conversation, its limits, and the reasons for its end."""
+"""Define the steps of a conversation, its limits, and the reasons for its end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SessionLimits:
     turns: int = 25
     """Maximum number of answers. A small task needs fewer than ten."""
     repetitions: int = 2
-    """Maximum number of times that a call may be repeated with no change in between. Later repetitions are refused."""
+    """Maximum number of times that a call may be repeated if nothing changed in between. Others are refused."""
     refusals: int = 2
     """Maximum number of turns in which every call is refused as a repetition."""
     unreadable: int = 3
@@ -66,7 +66,7 @@ class SessionLimits:
 
 @dataclass(frozen=True, slots=True)
 class AskModel:
-    """Query the model."""
+    """A step of the caller: query the model with ``messages``."""
 
     messages: tuple[Message, ...]
     number: int
@@ -76,7 +76,7 @@ class AskModel:
     again: str = ""
     """The guardrail that triggered a retry."""
     held_to: tuple[str, ...] = ()
-    """Tools that the answer is constrained to, as in `Retry`."""
+    """Tools to which the answer is constrained, if the server supports it; empty for no constraint."""
     in_words: bool = False
     """True to withdraw the tools for this query: the model has results, but repeats a call or makes no progress."""
     holds_text: bool = False
@@ -87,7 +87,8 @@ class AskModel:
 
 @dataclass(frozen=True, slots=True)
 class RunTools:
-    """Run these calls in order, and return one result for each. ``dropped`` are the answer's other calls."""
+    """A step of the caller: run ``calls`` in order, and return one result for each. ``dropped`` has the answer's calls
+    that are not run."""
 
     calls: tuple[ToolCall, ...]
     dropped: tuple[DroppedCall, ...] = ()
@@ -95,6 +96,8 @@ class RunTools:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
+    """The last step: the conversation has ended, until the user sends another message."""
+
     reason: Reason
     content: str
     """The model's last message. If there is none, the last result, or "" after a single call that changed something."""

@@ -15,7 +15,7 @@ from adapter.conversation.result_shortening import CUT_TO, SHORT, compute_share,
 
 @dataclass(frozen=True, slots=True)
 class TrimmedHistory:
-    """The remaining entries, with the numbers of ``shortened`` entries and ``dropped`` turns."""
+    """The entries of a history that was trimmed, and the numbers of ``shortened`` entries and ``dropped`` turns."""
 
     entries: list[HistoryEntry]
     shortened: int = 0

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _PIECE = r"'(?:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 """The pattern of Qwen's pre-tokenizer. Llama's pattern is nearly the same."""
 _LETTERS, _BYTES = 9, 2.5
-"""Letters per token in a word, and bytes per token in all other text."""
+"""Estimated letters per token in a word, and bytes per token in other text."""
 PER_MESSAGE = 6
 """Estimated number of tokens that a template adds to a message."""
 PER_IMAGE = 1_000

@@ -1,4 +1,4 @@
-"""Show a model its own earlier answers byte for byte, so that the server can reuse its prompt cache.
+"""Reproduce a model's earlier answers byte for byte in its history, so that the server can reuse its prompt cache.
 
 The server reuses the cache up to the first byte that differs from the previous prompt. Re-encoding a call may change
 its spacing, repair it or correct its name.
@@ -37,10 +37,10 @@ def build_verbatim_text(events: Iterable[Event]) -> str:
 
 
 class VerbatimText:
-    """Collects the verbatim text of an answer from its events.
+    """Collects an answer's text from its events, exactly as the model wrote it.
 
-    The text omits reasoning, as templates do. It also omits the tokens that end a turn, because templates add them, and
-    anything that the model wrote after its turn.
+    The text omits reasoning, as templates do, the tokens that end a turn, because templates add them, and text that the
+    model wrote after its turn.
     """
 
     def __init__(self) -> None:
@@ -97,7 +97,8 @@ def _compile_turn_markers() -> re.Pattern[str]:
 
 
 def is_safe_to_replay(arguments: JsonObject, format: Format, tools: ToolSet) -> bool:
-    """Return whether a call can be shown verbatim, because its arguments contain no unescaped control tokens."""
+    """Return whether a call can be shown to the model as it wrote it, because its ``arguments`` contain no unescaped
+    control tokens."""
     return bool(
         map_strings(lambda text: escape_control_tokens(unescape_control_tokens(text), format, tools), arguments)
         == arguments

@@ -1,5 +1,6 @@
-"""`adapter eval`: measures how often a model completes multi-step tasks, with its server's or this package's tool
-calling.
+"""Measure how often a model completes multi-step tasks (`adapter eval`).
+
+Tasks are run with the server's own tool calling, or with this package's.
 
 ::
 

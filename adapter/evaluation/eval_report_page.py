@@ -14,9 +14,9 @@ from adapter.recording.html_pages import Bar, Table, render_page
 from adapter.recording.view.view_page_data import render_message_text
 
 MAX_TEXT = 1_500
-"""Maximum length of a message that is shown completely, in characters."""
+"""Maximum length of a message that the report shows completely, in characters."""
 MAX_SHOWN = 60
-"""Maximum number of failed runs whose conversations are shown. The results file contains all runs."""
+"""Maximum number of failed runs that the report shows with their conversations. The results file contains all runs."""
 _COLUMNS = ("way", "runs", "completed", "answers", "calls", "prompt tokens", "output tokens", "seconds")
 
 
@@ -24,7 +24,11 @@ def render_eval_report(
     model: str, server: str, settings: Mapping[str, Json], scenarios: Sequence[Scenario], runs: Sequence[EvalRun],
     ways: Sequence[str], ended: str,
 ) -> str:  # fmt: skip
-    """Return the report as HTML. Text from models, servers and suites is escaped."""
+    """Return the report of an evaluation as HTML, with text from models, servers and suites escaped.
+
+    ``ways`` are the names of the compared tool-calling methods. ``ended`` is the reason why the evaluation ended early,
+    or "" if it did not.
+    """
     scores, failed = _compute_scores(runs, ways), [run for run in runs if not run.done]
     pairs = [(way, *count_discordant_pairs(runs, ways[0], way)) for way in ways[1:]]
     options = [f"{name} {value}" for name, value in settings.items() if name not in ("model", "version")]
@@ -96,7 +100,7 @@ def _build_scenario_row(scenario: Scenario, runs: Sequence[EvalRun], ways: Seque
 
 
 def _abbreviate(message: JsonObject) -> str:
-    """Return a message's text and calls, with visible control characters and without the middle of a long text."""
+    """Return a message's text and calls, with visible control characters. The middle of a long text is removed."""
     text = escape_for_display(render_message_text(message), keep="\n\t")
     if len(text) > MAX_TEXT:
         text = f"{text[: MAX_TEXT // 2]}\n[... {len(text) - MAX_TEXT:,} characters ...]\n{text[-MAX_TEXT // 2 :]}"

@@ -1,4 +1,4 @@
-"""Completion rates with their confidence intervals, and mean costs per run."""
+"""Compute completion rates with their confidence intervals, and mean costs per run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def compute_wilson_interval(successes: int, trials: int) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The totals of several runs. Turns, calls, tokens and seconds are means per run."""
+    """The result of several runs: the numbers of all and of completed runs (``done``), and mean costs per run."""
 
     runs: int
     done: int
@@ -37,10 +37,12 @@ class Score:
 
     @property
     def share(self) -> float:
+        """The completion rate, from 0 to 1."""
         return self.done / self.runs if self.runs else 0.0
 
     @property
     def interval(self) -> tuple[float, float]:
+        """The 95 % confidence interval of the completion rate."""
         return compute_wilson_interval(self.done, self.runs)
 
 
@@ -59,7 +61,7 @@ def aggregate_runs(runs: Sequence[EvalRun]) -> Score:
 
 
 def group_by_kind(runs: Sequence[EvalRun]) -> dict[str, list[EvalRun]]:
-    """Group runs by kind, in the order of `KINDS`, then by first appearance."""
+    """Group runs by the kind of their scenario: first the kinds in `KINDS`, then all others in order of appearance."""
     groups: dict[str, list[EvalRun]] = {kind: [] for kind in KINDS}
     for run in runs:
         groups.setdefault(run.kind, []).append(run)
@@ -67,8 +69,10 @@ def group_by_kind(runs: Sequence[EvalRun]) -> dict[str, list[EvalRun]]:
 
 
 def count_discordant_pairs(runs: Sequence[EvalRun], one: str, other: str) -> tuple[int, int]:
-    """Return how many runs were completed only with method ``one``, and how many only with ``other``, among the runs
-    tried with both."""
+    """Compare two tool-calling methods on the runs that were tried with both.
+
+    Return the number of runs that were completed only with ``one``, and the number completed only with ``other``.
+    """
     by_key = {(run.scenario, run.number, run.way): run.done for run in runs}
     pairs = [
         (done, by_key[scenario, number, other])

@@ -1,4 +1,4 @@
-"""Build the page data of `adapter view` from an evaluation's results. Each run is an exchange."""
+"""Build the page data of `adapter view` from an evaluation's results. Each run is shown as one exchange."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from adapter.recording.view.view_page_data import PageData
 
 
 def is_run_log(text: str) -> bool:
+    """Return whether ``text`` is a results file of `adapter eval` (see `adapter.evaluation.run_log`)."""
     return text.startswith('{"eval"')
 
 

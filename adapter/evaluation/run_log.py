@@ -21,20 +21,20 @@ from adapter.evaluation.scenario_runner import EvalRun
 VERSION = 1
 BEGIN = b'{"eval"'
 Key: TypeAlias = tuple[str, str, int]
-"""The names of the scenario and the tool-calling method, and the number of the run."""
+"""Identifies a run by the scenario's name, the tool-calling method's name, and the run's number."""
 
 
 def hash_scenario(scenario: Scenario) -> str:
-    """Return a hash of the scenario's messages and tools. The model sees no other part of it."""
+    """Return a hash of the scenario's messages and tools, which are the parts that the model sees."""
     visible = json.dumps([scenario.messages, list(scenario.tools)], sort_keys=True)
     return hashlib.sha256(visible.encode()).hexdigest()[:12]
 
 
 class RunLog:
-    """The runs of one model with the same sampling parameters, in a file whose first line is ``head``.
+    """A file with an evaluation's finished runs, one per line. The first line is ``head``, the evaluation's settings.
 
-    An incomplete last line, written before a crash or on a full disk, is removed. Raises UsageError if the file is not
-    a run log, has a different ``head``, or is being written by another process.
+    Opening the file removes an incomplete last line, which remains after a crash or on a full disk. Raises UsageError
+    if the file is not a run log, has a different ``head``, or is being written by another process.
     """
 
     def __init__(self, path: Path, head: Mapping[str, Json]) -> None:
@@ -68,7 +68,10 @@ class RunLog:
             raise
 
     def get(self, scenario: Scenario, way: str, number: int) -> EvalRun | None:
-        """Return the recorded run of this version of the scenario, or None."""
+        """Return the recorded run, or None if this version of the scenario has not been run.
+
+        ``way`` is the name of the tool-calling method.
+        """
         return self.runs.get(((scenario.name, way, number), hash_scenario(scenario)))
 
     def add(self, run: EvalRun, scenario: Scenario) -> None:

@@ -1,8 +1,8 @@
-"""Scenarios: multi-step tasks with working tools, the correct next step, and a check of the result.
+"""Define scenarios: multi-step tasks with working tools, the correct next step, and a check of the result.
 
-A scenario's world answers tool calls. It is any object with one method per tool. A method gets the call's arguments by
-name, and returns text or a JSON value, which is converted to text. To refuse a call, it raises `ToolRefusal` with a
-message for the model.
+A scenario's world executes tool calls. It is any object with one method per tool. A method gets the call's arguments by
+name, and returns text or a JSON value, which is converted to text. To refuse a call, a method raises `ToolRefusal` with
+a message for the model.
 
 A scenario's oracle is a generator that solves the task: it yields a step's calls, receives their results, and finally
 returns the answer. `find_next_step` finds the correct next step in any conversation, even after mistakes, by replaying
@@ -40,7 +40,7 @@ class ToolRefusal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ExpectedCall:
-    """A correct call, yielded by an oracle."""
+    """A correct call that a scenario's oracle yields."""
 
     name: str
     arguments: JsonObject = field(default_factory=dict)
@@ -48,7 +48,7 @@ class ExpectedCall:
 
 @dataclass(frozen=True, slots=True)
 class ExecutedCall:
-    """A call and its result. ``ok`` is false if the call was refused."""
+    """A call that a model made, and its result. ``ok`` is false if the call was refused."""
 
     name: str
     arguments: JsonObject
@@ -57,8 +57,9 @@ class ExecutedCall:
 
 
 Oracle: TypeAlias = Generator[Sequence[ExpectedCall], Sequence[str], str]
+"""Solves a scenario: yields each step's calls, is sent their results, and returns the final answer."""
 Check: TypeAlias = "Callable[[Json, Sequence[ExecutedCall], str], str]"
-"""Takes the world, the calls and the final answer. Returns the run's fault, or "" for success."""
+"""Checks a run. Takes the world, the calls and the final answer. Returns a description of the fault, or "" if none."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +72,14 @@ class Scenario:
     tools: Sequence[JsonObject]
     """Definitions in OpenAI's format."""
     world: Callable[[], object]
-    """Creates the object that answers calls."""
+    """Creates the object that executes calls."""
     oracle: Callable[[], Oracle]
     check: Check
     system: str = "Work on the task with the tools. When it is done, answer in one sentence with the requested facts."
     easy: bool = False
     """True if the task suits very small models."""
     required: tuple[str, ...] | None = None
-    """Tools that every correct solution calls, for harnesses that enforce steps; by default, the oracle's tools."""
+    """Tools that every correct solution calls, for harnesses that enforce steps. None means the oracle's tools."""
 
     @property
     def messages(self) -> list[JsonObject]:
@@ -102,14 +103,17 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """The correct calls of the next step. ``number`` is the number of preceding steps."""
+    """The correct calls in the next step of a conversation. ``number`` is the number of preceding steps."""
 
     number: int
     calls: tuple[ExpectedCall, ...]
 
 
 def find_next_step(scenario: Scenario, executed: Sequence[ExecutedCall]) -> NextStep | str:
-    """Return the missing calls of the current step. After the last step, return the final answer."""
+    """Return the correct next step after the ``executed`` calls, or the final answer if no step is left.
+
+    A step whose calls were made only in part is returned with the missing calls.
+    """
     remaining = list(executed)
     oracle = scenario.oracle()
     require_result(scenario.oracle, f"the oracle of {scenario.name!r}", oracle, Generator, "a generator of calls")
@@ -132,7 +136,7 @@ def find_next_step(scenario: Scenario, executed: Sequence[ExecutedCall]) -> Next
 
 
 def _take_match(call: ExpectedCall, remaining: list[ExecutedCall]) -> ExecutedCall | None:
-    """Remove the first of ``remaining`` that equals ``call``, and return it."""
+    """Remove the first call in ``remaining`` that equals ``call`` and return it, or return None."""
     for index, executed in enumerate(remaining):
         if executed.name == call.name and executed.arguments == call.arguments:
             return remaining.pop(index)
@@ -140,8 +144,10 @@ def _take_match(call: ExpectedCall, remaining: list[ExecutedCall]) -> ExecutedCa
 
 
 def perform(scenario: Scenario, world: object, name: str, arguments: Json) -> ExecutedCall:
-    """Execute a call, valid or not. ``arguments`` is a JSON value, or a string that should contain JSON. A mistake by
-    the model is reported as the call's result. Raises UsageError if the world fails.
+    """Execute a model's call, which may be invalid, in a scenario's world.
+
+    ``arguments`` is a JSON value, or a string that should contain JSON. A mistake by the model is reported in the
+    result of the call. Raises UsageError if the world raises an exception other than `ToolRefusal`.
     """
     decoded: JsonObject = {}
     try:
@@ -175,7 +181,10 @@ def _decode(arguments: Json) -> JsonObject:
 def tool(
     name: str, description: str = "", optional: Sequence[str] = (), /, **parameters: str | JsonObject
 ) -> JsonObject:
-    """Define a tool. A parameter is a JSON Schema, or a string such as ``"integer In euros."``."""
+    """Return a tool definition in OpenAI's format.
+
+    Each of ``parameters`` is a JSON Schema, or a string with a type and a description, such as ``"integer In euros."``.
+    """
     properties = {key: _expand_schema(value) for key, value in parameters.items()}
     schema = {
         "type": "object",
@@ -194,7 +203,7 @@ def _expand_schema(short: str | JsonObject) -> JsonObject:
 
 
 def missing_fact(answer: str, facts: Sequence[str]) -> str:
-    """Describe the first of ``facts`` that the answer lacks, or return "" if it contains all.
+    """Check that an answer contains all ``facts`` (strings). Return the fault for the first missing one, or "".
 
     Letter case, and commas in numbers, are ignored. Facts match only whole words and numbers: 12 is not in 120.
     """

@@ -32,24 +32,25 @@ NO_TOOLS = Dialect("none", "Only the tools of the scenario", ())
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Sampling parameters. ``seed`` is the first run's seed; each further run adds 1."""
+    """Sampling parameters of an evaluation. ``seed`` is the seed of the first run; each further run adds 1."""
 
     temperature: float = 0.0
     max_tokens: int = 512
     seed: int = 1
 
     def build_fields(self, number: int) -> JsonObject:
-        """Return the request fields of run ``number``, which starts at 0."""
+        """Return the request fields with the sampling parameters of run ``number``. The first run has number 0."""
         return {"temperature": self.temperature, "max_tokens": self.max_tokens, "seed": self.seed + number}
 
 
 @dataclass(slots=True)
 class EvalRun:
-    """One run of a scenario: its answer, its costs, and the ``fault`` that makes it a failure."""
+    """One run of a scenario: the conversation, the answer, the costs, and a fault if the run failed."""
 
     scenario: str
     kind: str
     way: str
+    """Name of the tool-calling method."""
     number: int
     fault: str = ""
     """The reason why the run failed, or "" if it succeeded."""
@@ -58,6 +59,7 @@ class EvalRun:
     """Number of answers."""
     calls: int = 0
     refused: int = 0
+    """Number of calls that the scenario refused."""
     prompt_tokens: int = 0
     written_tokens: int = 0
     seconds: float = 0.0
@@ -74,19 +76,26 @@ class _NoAnswer(Exception):
 
 
 class Harness(Protocol):
-    """A tool-calling method that can run scenarios. `run` raises TransportError if the server is unreachable."""
+    """A tool-calling method with which scenarios can be run."""
 
     @property
     def name(self) -> str: ...
 
     def run(self, scenario: Scenario, number: int, check_time: Callable[[], None]) -> EvalRun:
-        """Run ``scenario`` once. ``check_time`` is called before each request, and raises if the time is over."""
+        """Run ``scenario`` once. Raises TransportError if the server is unreachable.
+
+        ``check_time`` is called before each request, and raises an exception if the time limit is reached.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class SdkHarness:
-    """The usual loop of an OpenAI client: request an answer and run its calls, until an answer has no calls."""
+    """Runs scenarios with the usual loop of an OpenAI client.
+
+    The loop requests an answer and executes its calls, until an answer has no calls. ``model`` is the model's name, or
+    returns the name for a scenario and run number.
+    """
 
     name: str
     client: OpenAI
@@ -134,7 +143,7 @@ class SdkHarness:
     def _request_message(
         self, scenario: Scenario, model: str, number: int, run: EvalRun, check_time: Callable[[], None]
     ) -> JsonObject | None:
-        """Request the next message. Return None if ``max_turns`` answers have been requested."""
+        """Request the model's next message, or return None if ``max_turns`` answers have already been requested."""
         if run.turns >= self.max_turns:
             return None
         check_time()
@@ -162,7 +171,7 @@ def _add_usage(run: EvalRun, usage: Any) -> None:
 
 
 class _SampledChat(ChatClient):
-    """A client that adds the sampling parameters to every request."""
+    """A client that adds the sampling parameters to every request, and calls ``check_time`` before it."""
 
     def __init__(self, endpoint: Endpoint, model: str, fields: JsonObject, check_time: Callable[[], None]) -> None:
         super().__init__(endpoint, model)
@@ -175,7 +184,10 @@ class _SampledChat(ChatClient):
 
 @dataclass(frozen=True)
 class AgentHarness:
-    """Runs scenarios with an `Agent` that has only the scenario's tools."""
+    """Runs scenarios with an `Agent` that has only the scenario's tools.
+
+    ``model`` is the model's name, or returns the name for a scenario and run number.
+    """
 
     name: str
     endpoint: Endpoint
@@ -232,8 +244,11 @@ def _make_tool(definition: JsonObject, perform_one: Callable[..., str]) -> Tool:
 def score_run(
     run: EvalRun, scenario: Scenario, world: object, executed: Sequence[ExecutedCall], began: float
 ) -> EvalRun:
-    """Set the run's duration, counts and fault, and return the run. ``began`` is its start, from `time.monotonic`.
-    Raises UsageError if the scenario's check raises an exception."""
+    """Set the duration, the numbers of calls and the fault of a finished run, and return the run.
+
+    ``began`` is the start of the run, from `time.monotonic`. Raises UsageError if the scenario's check raises an
+    exception.
+    """
     run.seconds = round(time.monotonic() - began, 4)
     run.calls, run.refused = len(executed), sum(not call.ok for call in executed)
     try:

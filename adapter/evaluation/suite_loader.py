@@ -24,7 +24,10 @@ def load_built_in() -> list[Scenario]:
 
 
 def load_suite(name: str = BUILT_IN) -> list[Scenario]:
-    """Load a suite; a Python file runs without a sandbox. Raises UsageError if the file contains no scenarios."""
+    """Load a suite of scenarios: the built-in one, or a file ``name``. A Python file is run without a sandbox.
+
+    Raises UsageError if the file cannot be loaded, contains no scenarios, or gives two scenarios the same name.
+    """
     if name == BUILT_IN:
         return load_built_in()
     path = Path(name)
@@ -54,8 +57,11 @@ def _load_python(path: Path) -> list[Scenario]:
 def select_scenarios(
     scenarios: Sequence[Scenario], kinds: Sequence[str], names: Sequence[str], *, easy: bool
 ) -> list[Scenario]:
-    """Return the scenarios that have one of ``kinds`` or ``names``, or all if both are empty. If ``easy`` is true,
-    return only easy ones. Raises UsageError for an unknown kind or name."""
+    """Return the scenarios that have one of ``kinds`` or ``names``, or all scenarios if both are empty.
+
+    If ``easy`` is true, only easy scenarios are returned. Raises UsageError for an unknown kind or name, or if no
+    scenario is left.
+    """
     for requested, known in ((kinds, {each.kind for each in scenarios}), (names, {each.name for each in scenarios})):
         if unknown := [name for name in requested if name not in known]:
             raise UsageError(f"unknown scenario or kind {unknown[0]!r}; expected one of: {', '.join(sorted(known))}")

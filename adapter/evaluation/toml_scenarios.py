@@ -1,4 +1,4 @@
-"""Scenarios defined in a TOML file: tools, and tasks with a fixed result for each call.
+"""Read scenarios from a TOML file, which defines tools, and tasks with a fixed result for each call.
 
 ::
 
@@ -98,7 +98,7 @@ class SuiteData(_Data):
 
 
 def parse_scenarios(text: str, source: str) -> list[Scenario]:
-    """Parse scenarios in TOML. Raises UsageError for an invalid key; the message names it and ``source``."""
+    """Parse scenarios in TOML. Raises UsageError if ``text`` is invalid; the message begins with ``source``."""
     try:
         suite = SuiteData.model_validate(parse_toml(text))
     except ValidationError as error:
@@ -135,7 +135,7 @@ def _make_scenario(data: ScenarioData, tools: dict[str, JsonObject], source: str
 
 
 class _ScenarioTable:
-    """A world that looks up calls' results in the file's table."""
+    """A world that returns the result that the TOML file gives for each call."""
 
     def __init__(self, calls: Sequence[CallData], unknown: str) -> None:
         self._unknown = unknown
@@ -161,7 +161,7 @@ def _build_key(name: str, arguments: Json) -> str:
 
 
 def _normalize(value: Json) -> Json:
-    """Return a value to compare: 5 and 5.0 become equal, and whitespace around strings is removed."""
+    """Normalize a JSON value for comparison: 5.0 becomes 5, and whitespace around strings is removed."""
     match value:
         case dict():
             return {key: _normalize(each) for key, each in value.items()}

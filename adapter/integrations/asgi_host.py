@@ -10,10 +10,10 @@ from typing import TypeAlias
 from starlette.types import ASGIApp, Message, Scope
 
 MAX_BUFFERED_CHUNKS = 64
-"""Maximum number of buffered response chunks. When it is reached, the model server must wait."""
+"""Maximum number of buffered response chunks. While the buffer is full, the application waits before it sends more."""
 
 Head: TypeAlias = tuple[int, list[tuple[bytes, bytes]]]
-"""Status code and headers."""
+"""The status code and headers of a response."""
 
 
 @asynccontextmanager
@@ -42,7 +42,8 @@ async def _wait_for_step(name: str, to_app: asyncio.Queue[Message], from_app: as
 
 
 async def call_app(app: ASGIApp, scope: Scope, body: bytes) -> AsyncGenerator[Head | bytes, None]:
-    """Send ``app`` a request. Yield the status and headers, then the body. Closing the generator disconnects."""
+    """Send a request to ``app``. Yield the status and headers, then the body in pieces. Closing the generator counts as
+    the client's disconnection."""
     messages: asyncio.Queue[Message | None] = asyncio.Queue(MAX_BUFFERED_CHUNKS)
     disconnected = asyncio.Event()
     requests = iter([{"type": "http.request", "body": body, "more_body": False}])

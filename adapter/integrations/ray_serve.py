@@ -1,4 +1,4 @@
-"""Deploy `adapter serve` on Ray: replicas in front of model servers, with sticky conversations.
+"""Deploy `adapter serve` on Ray. All requests of a conversation go to the same replica and model server.
 
 ::
 
@@ -38,6 +38,7 @@ from adapter.server.request_body import read_content
 REPLICA = "x-adapter-replica"
 """Response header with the id of the replica."""
 REPLICA_LOST = "the server replica ended during its answer; please retry"
+"""Error message for an answer whose replica was lost."""
 
 _log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""The arguments of the Ray deployment, and the choice of a model server for a conversation. Does not import Ray."""
+"""Parse the arguments of the Ray deployment, and choose a model server for a conversation, without importing Ray."""
 
 from __future__ import annotations
 
@@ -126,5 +126,6 @@ def _find_first_user_message(value: Json) -> Json:
 
 
 def choose_upstream(conversation: str, upstreams: Mapping[str, object]) -> str:
-    """Choose the model server for a conversation by rendezvous hashing."""
+    """Choose the model server for a conversation by rendezvous hashing: if a server is added or removed, few
+    conversations move."""
     return max(upstreams, key=lambda item: blake2b(f"{conversation}\0{item}".encode(), digest_size=8).digest())

@@ -1,4 +1,4 @@
-"""System prompts, chat templates, and the escaping of control tokens."""
+"""Build system prompts, render chat templates, and escape control tokens."""
 
 __all__ = [
     "calling_setup",

@@ -1,4 +1,4 @@
-"""A setup with which a model calls tools. `adapter probe` compares setups, and a profile stores the best one."""
+"""Define a setup with which a model calls tools. `adapter probe` compares setups, and a profile stores the best one."""
 
 from __future__ import annotations
 

@@ -57,11 +57,11 @@ _LABELED = (
     r"(?::\*{0,2}|\*\*:)[ \t]*`?[\w.:/-]+(?: [\w.:/-]+){0,5}`?\s*"
     r"(?:\*\*)?(?:action[ _]input|arguments|parameters|input|args)\b"
 )
-"""A tool's name and the label of its arguments, after a label such as ``Action``."""
+"""Pattern for a tool's name and the label of its arguments, which follow a label such as ``Action``."""
 _NUMBERED = r"s\.[\w.-]{1,200}+:\d{1,6}\s*\{"
-"""Kimi K2's call id after ``function``, and the start of the arguments."""
+"""Pattern for the rest of a Kimi K2 call id after ``function``, and the start of the arguments."""
 _WHOLE = r"\s*(?:```\w*\s*)?(?:[\w.-]+(?:[(\[]|[,:]?[ \t]{0,3}\{)|[{\[]\s*[{\[\"'])"
-"""A whole call, after a label and its colon."""
+"""Pattern for the start of a call on one line, which follows a label and its colon."""
 _CALL_LABELED = (_LABELED, rf"(?::\*{{0,2}}|\*\*:){_WHOLE}")
 _SHAPES = {
     "<": (
@@ -91,7 +91,10 @@ _SHAPES = {
     "tool_name": (r":[ \t]*[\w.:/-]+\s*(?:begin_arg:|```)",),
     **dict.fromkeys(("assistantcommentary", "assistantanalysis"), (r" to=",)),
 }  # fmt: skip
-"""Maps the text before a mark to patterns for the text after it. Both match in any letter case."""
+"""Maps the text before a position at which ``MARK`` is inserted to patterns for the text after the position.
+
+Letter case is ignored in both.
+"""
 
 _ORDINARY = frozenset(
     {
@@ -99,7 +102,7 @@ _ORDINARY = frozenset(
         "<response>", "] result:\n",
     }
 )  # fmt: skip
-"""XML tags that are not control tokens. The patterns above have the tags that open a call."""
+"""XML tags that are not escaped as control tokens. Tags that open a call are escaped by the patterns above."""
 
 _BRACKETS = "<[]{>`✿｜"
 _WORDS = (
@@ -113,10 +116,13 @@ _MARKED = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _CHUNK = 100_000
-"""Maximum length of text per search, in characters. A search blocks all other threads."""
+"""Maximum length of the text in one search, in characters. Other threads cannot run during a search."""
 _MIN_CACHED = 256
 _ESCAPED = TextCache(16_000_000)
-"""Escaped strings of ``_MIN_CACHED`` to ``_CHUNK`` characters, because every request repeats all earlier results."""
+"""Caches escaped strings, because every request of a conversation repeats all earlier results.
+
+The strings have ``_MIN_CACHED`` to ``_CHUNK`` characters.
+"""
 _TAG = re.compile(r"<(?=/?([^\s<>/]+)([>/]|\s+(?:/|[\w.-]+\s*=)))")
 _CLOSERS = re.compile(r"</?[^\s<>]+>|\[/[A-Z_]+\]")
 
@@ -126,7 +132,7 @@ _BARE = re.compile(
     rf"(?P<json>(?:[\[{{][{re.escape(SPACE)}]*+){{1,{MAX_OPENING}}}+[\"'“](?P<key>[^\"'”]{{1,64}})[\"'”])"
     rf"|(?P<list>\[\s*+[^\W\d][\w.-]*+\s*+\())"
 )
-"""Matches the start of a possible bare call, up to its first key or parenthesis."""
+"""Matches the start of a possible bare call (a call without markers), up to its first key or parenthesis."""
 
 _PYTHON_CALL = rf"[{_LINE_SPACE}*#@]*+([^\W\d][\w.-]*+)\s*+\((?=\s*+(?:[){{]|\w++\s*+=(?!=)))"
 _FIRST_PYTHON_CALL, _LATER_PYTHON_CALL = re.compile(_PYTHON_CALL), re.compile(rf"\n{_PYTHON_CALL}")
@@ -228,7 +234,7 @@ def map_strings(change: Callable[[str], str], value: Json) -> Json:
 
 
 class StreamingUnescaper:
-    """Unescapes text that arrives in chunks."""
+    """Applies `unescape_control_tokens` to text that arrives in chunks."""
 
     def __init__(self) -> None:
         self._before = ""
@@ -250,7 +256,7 @@ _LONGEST_JOINT = max(map(len, _WORDS)) + 1
 
 @cache
 def _compile_common_pattern() -> re.Pattern[str]:
-    """Return a pattern for the text after which ``MARK`` is inserted, whatever the format and the tools."""
+    """Return a pattern for text after which ``MARK`` is always inserted, for all formats and tools."""
     spoken, exact = _list_literals()
     rules = {joint: [MARK] for joint in (*_BRACKETS, *_WORDS)}
     for joint, shapes in _SHAPES.items():
@@ -265,7 +271,10 @@ def _compile_common_pattern() -> re.Pattern[str]:
 
 @lru_cache(maxsize=64)
 def _compile_closing_pattern(format: Format) -> re.Pattern[str] | None:
-    """Return a pattern for the format's own control tokens and the closing marker of its results."""
+    """Return a pattern for the text after which ``MARK`` is inserted because of ``format``, or None if there is none.
+
+    The pattern matches the control tokens that were added to the format, and the closing marker of its results.
+    """
     envelope = format.encode_result("tool", "\0", "call")
     closers = {closer.lower() for closer in _CLOSERS.findall(envelope.partition("\0")[2])}
     if format.name not in FORMATS:  # a derived format
@@ -278,7 +287,7 @@ def _compile_closing_pattern(format: Format) -> re.Pattern[str] | None:
 
 
 def _list_token_patterns(tokens: tuple[str, ...]) -> Iterator[str]:
-    """Yield a pattern for each token's first bracket, which matches only in the whole token."""
+    """Yield patterns that match the first bracket of each token, but only inside the whole token."""
     rests: dict[str, list[str]] = {}
     for token in tokens:
         match = _BRACKET.search(token)
@@ -290,7 +299,7 @@ def _list_token_patterns(tokens: tuple[str, ...]) -> Iterator[str]:
 
 
 def _find_joints(text: str, tools: ToolSet) -> Iterator[int]:
-    """Yield the positions for marks in common control tokens and in tags that begin calls."""
+    """Yield the positions at which to insert ``MARK`` in common control tokens and in tags that begin calls."""
     pattern, names = _compile_common_pattern(), tools.lower_names
     for start in range(0, len(text), _CHUNK):
         end = start + _CHUNK
@@ -304,7 +313,7 @@ def _find_joints(text: str, tools: ToolSet) -> Iterator[int]:
 
 
 def _find_worded_calls(text: str, tools: ToolSet) -> Iterator[int]:
-    """Yield the positions for marks in calls that only words announce."""
+    """Yield the positions at which to insert ``MARK`` in calls that are announced only by words."""
     for line in _compile_line_start(tuple(tools)).finditer(text) if tools.may_be_named(text) else ():
         end = find_arguments(text, line.end(), tools)
         joint = _JOINT.search(text, line.end(), end) if end is not None else None
@@ -319,7 +328,10 @@ def _compile_line_start(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _begins_call(tag: re.Match[str], tools: ToolSet) -> bool:
-    """Return whether a tag has a tool's name, or announces calls and precedes text that looks like one."""
+    """Return whether a tag probably begins a call.
+
+    Such a tag has a tool's name, or announces calls and is followed by text that looks like a call.
+    """
     if tag[1].lower() in tools.lower_names:
         tool = tools.match(tag[1])
         return tag[2].strip() in ">/" or tool is None or is_distinctive_name(tool.name)
@@ -331,13 +343,13 @@ def _begins_call(tag: re.Match[str], tools: ToolSet) -> bool:
 
 @cache
 def _list_literals() -> tuple[frozenset[str], frozenset[str]]:
-    """Return all parsers' markers, in lower case, and all tokenizers' control tokens."""
+    """Return the literals to escape: the markers of all formats, in lower case, and all known control tokens."""
     tokens = {token for format in FORMATS.all for token in (*format.special_tokens, *format.stop_sequences)}
     return _list_markers(FORMATS.all) - _ORDINARY, frozenset({*CHAT_TOKENS, *tokens}) - _ORDINARY
 
 
 def _list_markers(formats: tuple[Format, ...]) -> frozenset[str]:
-    """Return the markers of ``formats`` in lower case."""
+    """Return the markers that parsers of ``formats`` recognize, in lower case."""
     tables = build_marker_tables(formats, ())
     marked = (tables.openers, tables.stray_closers, tables.end_tokens, tables.other_role_markers, tables.result_markers)
     return frozenset().union(*marked, tables.reasoning, tables.reasoning.values())
@@ -350,8 +362,11 @@ _NAME_BEFORE_BRACE = re.compile(r"(?<![\w.-])(?:default_api\.)?([\w.-]{1,64}+)\{
 
 
 def _find_heads(text: str, tools: ToolSet) -> Iterator[int]:
-    """Yield the positions for marks in calls that begin with a name on a line of its own, or with a header (see
-    `_HEAD`). The name must be a tool's. Without tools, any name at the start of the text counts."""
+    """Yield the positions at which to insert ``MARK`` in calls that begin with a tool's name on a separate line.
+
+    Calls may also begin with a header that contains the name (see `_HEAD`). Without tools, any name at the start of the
+    text counts as a tool's name.
+    """
     has_head = any(part in text for part in ("\n{", "to=", "call:"))
     has_head = has_head or any(found[1] in tools for found in _NAME_BEFORE_BRACE.finditer(text))
     for head in _HEAD.finditer(text) if has_head else ():
@@ -360,8 +375,11 @@ def _find_heads(text: str, tools: ToolSet) -> Iterator[int]:
 
 
 def _find_python_calls(text: str, tools: ToolSet) -> Iterator[int]:
-    """Yield the positions for marks in Python calls: after the parenthesis of a call that begins a line and has only
-    named arguments, an object or nothing, and after each parenthesis before an existing mark."""
+    """Yield the positions at which to insert ``MARK`` in Python calls: after the opening parenthesis.
+
+    A call must begin a line, and have only named arguments, an object or nothing. Each parenthesis that already
+    precedes a ``MARK`` also counts.
+    """
     first = _FIRST_PYTHON_CALL.match(text)
     calls = chain([first] if first is not None else (), _LATER_PYTHON_CALL.finditer(text))
     known = (call for call in calls if call[1] in tools or call[1].removesuffix(".call") in tools)
@@ -370,7 +388,8 @@ def _find_python_calls(text: str, tools: ToolSet) -> Iterator[int]:
 
 
 def _find_bare_calls(text: str, tools: ToolSet) -> Iterator[int]:
-    """Yield the positions for marks in bare calls: after their first bracket."""
+    """Yield the positions at which to insert ``MARK`` in bare calls (calls without markers): after the first
+    bracket."""
     budget = 4 * len(text) + 10_000
     for found in _match_lines(text):
         start = found.start("json") if found["json"] else found.start("list")
@@ -385,7 +404,7 @@ def _find_bare_calls(text: str, tools: ToolSet) -> Iterator[int]:
 
 
 def _match_lines(text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of `_BARE` at line starts."""
+    """Yield the matches of `_BARE` in ``text``. Each begins at the start of a line."""
     at = 0
     while at >= 0:
         match = _BARE.match(text, at)
@@ -395,7 +414,7 @@ def _match_lines(text: str) -> Iterator[re.Match[str]]:
 
 
 def _is_call(text: str, start: int, tools: ToolSet) -> tuple[bool, int]:
-    """Return whether a call begins at ``start``, and the number of characters parsed to find out."""
+    """Return whether a bare call begins at ``start``, and the number of characters that were parsed to find out."""
     source, consumed, piece = BodySource(tools, text=text, final=True), list[str](), list[str]()
     source.position = start
     if _run(read_list(source, consumed)).calls:
@@ -415,7 +434,7 @@ def _is_call(text: str, start: int, tools: ToolSet) -> tuple[bool, int]:
 
 
 def _run(reader: Reader[T]) -> T:
-    """Run a reader on complete text, and return its result."""
+    """Run a parser's reader (a generator) on complete text, and return its result."""
     try:
         next(reader)
     except StopIteration as stop:

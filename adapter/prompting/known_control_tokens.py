@@ -1,4 +1,4 @@
-"""Control tokens of model families, each with its source, in addition to the tokens in formats.
+"""List the control tokens of model families, each with its source, in addition to the tokens in formats.
 
 A tokenizer reads each of these strings as one token anywhere in a prompt, but only in this exact spelling. Strings that
 equal a token only after NFKC normalization (``＜s＞``) are not included: tokenizers search for tokens before they
@@ -83,15 +83,15 @@ CONTROL_TOKENS: dict[str, tuple[str, ...]] = {
     "images: several families": ("<im_patch>",),
     "image placeholder: llama.cpp, tools/mtmd/mtmd.cpp, mtmd_default_marker": ("<__media__>",),
 }
-"""Control tokens by model family and source."""
+"""Maps a model family and the source of its tokens to the tokens."""
 
 CHAT_TOKENS: tuple[str, ...] = tuple(dict.fromkeys(chain.from_iterable(CONTROL_TOKENS.values())))
 
 MAX_ADDED = 250
-"""Maximum number of control tokens that a model may add to the table. Published vocabularies add about ten."""
+"""Maximum number of control tokens, beyond the table, that a model may add. Published vocabularies add about ten."""
 
 _LENGTHS = range(4, 101)
-"""Allowed lengths of an added token, in characters. Shorter tokens such as ``<s>`` are in the table."""
+"""Allowed lengths of a token that a model adds, in characters. Shorter tokens such as ``<s>`` are in the table."""
 
 _HTML = (
     " a b i u s p q br hr em li ol ul dl dt dd th td tr h1 h2 h3 h4 h5 h6 sub sup div pre img code span html head body "
@@ -101,8 +101,11 @@ _HTML = (
 
 
 def is_distinctive_token(token: str) -> bool:
-    """Return whether a control token cannot be ordinary text. Such a token begins and ends with neither a letter nor a
-    digit, has at least two letters and no whitespace, and is not an HTML tag."""
+    """Return whether a control token cannot be ordinary text.
+
+    Such a token neither begins nor ends with a letter or digit, contains at least two letters and no whitespace, and is
+    not an HTML tag.
+    """
     return (
         len(token) in _LENGTHS
         and not (token[0].isalnum() or token[-1].isalnum())

@@ -1,5 +1,7 @@
-"""Render system prompts and messages from Jinja templates in ``prompts/``, or from a user's templates of the same
-names."""
+"""Render system prompts and messages from the Jinja templates in ``prompts/``.
+
+A user's folder can contain templates with the same names, which replace the packaged ones.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,10 @@ from adapter.core.errors import UsageError
 
 
 def render_prompt_template(name: str, values: Mapping[str, object], custom_folder: str | None) -> str:
-    """Render the template ``name`` with ``values``. Raises UsageError if it is missing or invalid. ``custom_folder``
-    has templates that replace packaged ones of the same name."""
+    """Render the template ``name`` with ``values``. Raises UsageError if the template is missing or invalid.
+
+    ``custom_folder`` is a folder of templates that replace packaged ones with the same names.
+    """
     try:
         return _create_environment(custom_folder).get_template(name).render(values)
     except TemplateNotFound as error:
@@ -35,14 +39,14 @@ def render_prompt_template(name: str, values: Mapping[str, object], custom_folde
 
 
 def check_folder(custom_folder: str | None) -> None:
-    """Raise UsageError unless the folder exists or is None."""
+    """Raise UsageError if ``custom_folder`` is neither None nor an existing folder."""
     if custom_folder and not Path(custom_folder).is_dir():
         raise UsageError(f"folder of prompt templates not found: {custom_folder!r}; create it, or check the path")
 
 
 @lru_cache(maxsize=8)
 def _create_environment(custom_folder: str | None) -> Environment:
-    """Return an environment that caches compiled templates and reloads changed files."""
+    """Return a Jinja environment that caches compiled templates and reloads changed files."""
     check_folder(custom_folder)
     folders = (*([custom_folder] if custom_folder else []), package_data.find_data_directory("prompts"))
     loader = ChoiceLoader([FileSystemLoader(str(folder)) for folder in folders])

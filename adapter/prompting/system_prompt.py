@@ -51,10 +51,10 @@ def system_prompt(
 ) -> str:
     """Return a system prompt that teaches a text-only model to call tools.
 
-    ``tools`` replace the dialect's tools. If none of them is from the dialect, its introduction is omitted. The folder
-    ``prompts`` has templates that replace packaged ones of the same name. ``session`` is added to the values in the
-    example call, so that they are not real files, commands or words. Raises UsageError for an unknown name or an
-    unusable template.
+    ``style`` is one of `Style`. ``tools`` replace the dialect's tools. If they include none of the dialect's tools, the
+    dialect's introduction is omitted. ``prompts`` is a folder of templates that replace packaged ones with the same
+    names. ``session`` is added to the values in the example call, so that they are not real files, commands or words.
+    Raises UsageError for an unknown name or an unusable template.
     """
     check_types("system_prompt", prompts=(prompts, *PATH, NONE), session=(session, str))
     if style not in get_args(Style):
@@ -83,7 +83,7 @@ def system_prompt(
 
 
 def load_default_tools(dialect: str | Dialect) -> ToolSet:
-    """Return a dialect's tools in a workspace with the default host."""
+    """Return the dialect's tools that work in a workspace with the default capabilities and the installed programs."""
     present = list_default_capabilities()
     return ToolSet(
         tool
@@ -100,7 +100,7 @@ def create_prompt_session() -> str:
 
 
 def _make_unique(session: str, value: Json) -> Json:
-    """Add ``session`` to the strings in a value, so that they are not real files, commands or words."""
+    """Add ``session`` to every string in ``value``, so that the strings are not real files, commands or words."""
     if isinstance(value, dict):
         return {key: _make_unique(session, each) for key, each in value.items()}
     if isinstance(value, list):
@@ -118,7 +118,7 @@ _PROPOSALS = frozenset({"const", "default", "enum", "examples"})
 
 
 class ToolDescription:
-    """A tool's description for templates. Its properties are computed on first access."""
+    """A tool, described for the templates of system prompts. Most properties are computed on first access."""
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
@@ -161,8 +161,10 @@ class ToolDescription:
 
     @cached_property
     def example(self) -> JsonObject:
-        """The tool's example arguments or, without these, values from its schema and placeholders such as
-        ``<name>``."""
+        """The tool's example arguments.
+
+        For a tool without an example, they are values from its schema, and placeholders such as ``<name>``.
+        """
         return _build_sample(self._tool) if self._tool.example is None else self._tool.example
 
     @property
@@ -175,7 +177,9 @@ class ToolDescription:
 
 
 def _escape(tool: Tool, format: Format, tools: ToolSet) -> Tool:
-    """Escape control tokens in a definition. A server's definitions are untrusted, like results."""
+    """Return ``tool`` with escaped control tokens in its description and schema, which may come from an untrusted
+    server.
+    """
 
     def escape(text: str) -> str:
         return escape_control_tokens(text, format, tools)
@@ -210,7 +214,7 @@ def _build_sample_value(name: str, schema: Json) -> Json:
 
 
 def _build_typed(properties: Mapping[str, Json], required: tuple[str, ...]) -> JsonObject:
-    """Return the arguments with types instead of values, also inside lists and objects."""
+    """Map each property to the name of its type, also inside lists and objects."""
     return {name: _build_typed_value(schema, name in required) for name, schema in properties.items()}
 
 

@@ -48,12 +48,12 @@ System: TypeAlias = Literal["anywhere", "first", "none"]
 
 @dataclass(frozen=True, slots=True)
 class TemplateCapabilities:
-    """The form that messages must have for a template to render them completely."""
+    """The requirements that messages must meet for a chat template to render them completely."""
 
     arguments: Arguments = "object"
-    """Notation for past calls' arguments: an object, or its JSON text."""
+    """Type of the arguments of earlier calls: an object, or a string with the object's JSON."""
     empty_content: Literal[""] | None = None
-    """Content of an answer with only calls."""
+    """Content of an assistant message that has only calls."""
     ids: Ids = "any"
     """Format of call ids: any, nine letters or digits, or ``functions.NAME:NUMBER``."""
     parallel_calls: bool = True
@@ -65,9 +65,9 @@ class TemplateCapabilities:
     between: str | None = None
     """Content of the assistant message that is required between a result and a user message, or None."""
     as_text: bool = False
-    """True if past calls can be part of an answer's content."""
+    """True if earlier calls can be written as text in the content of assistant messages."""
     only_text: bool = False
-    """True if past calls must be part of the content, because the template drops calls (Granite 3, LFM2)."""
+    """True if earlier calls must be written as text, because the template drops calls (Granite 3, LFM2)."""
     generation_prompt: str | None = None
     """Text between the conversation and the model's answer."""
     closers: tuple[str, ...] = ()
@@ -75,12 +75,12 @@ class TemplateCapabilities:
 
 
 CAREFUL = TemplateCapabilities(empty_content="", system="first", users=False)
-"""The most widely accepted form, for templates that cannot be probed."""
+"""The capabilities to assume for templates that cannot be probed. Most templates accept such messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeConversation:
-    """A conversation to render. The generator must be sent the prompt, or None if the template rejects the messages."""
+    """A conversation that `probe_template` asks its caller to render with the chat template."""
 
     messages: Sequence[JsonObject]
     tools: Sequence[Json] = ()
@@ -127,8 +127,11 @@ _CLOSERS = re.compile(r"</[^\s<>]+>|\[/[A-Z_]+\]")
 
 
 def _probe_calls() -> Generator[ProbeConversation, str | None, TemplateCapabilities | None]:
-    """Yield conversations and receive their prompts. Return the first form of messages (arguments, empty content, ids)
-    for which the template renders both a call and its result, or None."""
+    """Find the type of arguments, the empty content and the call ids that the template needs.
+
+    Yields conversations and must be sent their prompts. Returns the first capabilities with which the template renders
+    both a call and its result, or None.
+    """
     for ids, empty_content, arguments in product(("any", "nine"), (None, ""), ("object", "text")):
         form = TemplateCapabilities(arguments, empty_content, ids)  # type: ignore[arg-type]
         result = _build_result(form, 0)

@@ -1,4 +1,4 @@
-"""Shorten a long list of tools to the best matches for the request and a tool that searches the others.
+"""Shorten a long list of tools to the best matches for the request, and add a tool that searches the others.
 
 `adapter.prompting.intent.tool_ranking` ranks the tools without a model. The shortlist affects only the prompt: the
 model can call every tool at any time.
@@ -25,17 +25,17 @@ LOOKUPS = 3
 
 @dataclass(frozen=True, slots=True)
 class ToolShortlist:
-    """A shortlist of tools."""
+    """The tools that a prompt describes, and all tools that the model can call."""
 
     shown: ToolSet
-    """The tools in the prompt, including the finder."""
+    """The tools in the prompt, including the search tool."""
     all: ToolSet
-    """All tools that can be called, including the finder."""
+    """All tools that can be called, including the search tool."""
     finder: str
-    """Name of the tool that searches the tools that are not shown."""
+    """Name of the search tool, which finds tools that are not shown."""
 
     def search(self, query: Json) -> str:
-        """Return the result of a call to the finder: the matching definitions, best first, one per line."""
+        """Return the search tool's result for ``query``: the matching tools' definitions, best first, one per line."""
         rest = ToolSet(tool for name, tool in self.all.items() if name != self.finder)
         names = _find_matching(rest, str(query or ""))[:FOUND]
         if not names:
@@ -53,12 +53,12 @@ class UserRequest:
 
 
 def shortlist_tools(tools: ToolSet, requests: Sequence[UserRequest], most: int) -> ToolShortlist | None:
-    """Return a shortlist of ``most`` tools for a conversation, the best matches for its first request, or None if none
-    is needed.
+    """Return a shortlist of ``most`` tools for a conversation with ``requests``.
 
-    To keep the prompt cache valid, the shortlist does not change until it lacks the best match for a later request. It
-    is then filled with all tools used before (even if more than ``most``), that request's matches, and tools from the
-    previous shortlist, which stay in front.
+    Returns None if there are at most ``most`` tools. The shortlist has the best matches for the first request. To keep
+    the prompt cache valid, it does not change until it lacks the best match for a later request. It is then filled with
+    all tools used before (even if more than ``most``), the later request's matches, and tools from the previous
+    shortlist, which stay in front.
     """
     if len(tools) <= most:
         return None

@@ -1,4 +1,4 @@
-"""Recordings of conversations and exchanges: write, replay, view and export them."""
+"""Write, replay, view and export recordings of conversations and exchanges."""
 
 __all__ = [
     "chat_store", "exchange_log", "file_replay", "html_pages", "replay", "replay_result", "replay_workspace",

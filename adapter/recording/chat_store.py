@@ -1,4 +1,4 @@
-"""Saved chats of a workspace. Each chat is a transcript file that only its owner can read."""
+"""Save the chats of a workspace. Each chat is a transcript file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -112,7 +112,8 @@ class OpenChat:
         return Transcript.from_text(whole, self.id)
 
     def create_writer(self, fails: Callable[[str], object]) -> Callable[[str], None]:
-        """Return a function that writes a line at once. Its first failure calls ``fails`` and ends all writing."""
+        """Return a function that writes a line immediately. After the first failure, it calls ``fails`` once with a
+        message, and writes nothing more."""
         is_broken = False
 
         def write(line: str) -> None:

@@ -81,7 +81,7 @@ def encode_exchange(exchange: RecordedExchange, secrets: Redactor) -> str:
 
 
 def _is_larger(value: Json, size: int) -> bool:
-    """Return whether the text in ``value`` has more than ``size`` characters. Stop counting once it has."""
+    """Return whether the text in ``value`` has more than ``size`` characters, without counting any further ones."""
     pending = [value]
     while pending and size >= 0:
         match pending.pop():
@@ -159,7 +159,7 @@ def _compare_calls(exchange: RecordedExchange, today: tuple[RecordedCall, ...]) 
 
 
 def _remove_forbidden(call: RecordedCall, tools: ToolSet) -> RecordedCall:
-    """Return the call as clients receive it if guardrails are active: without arguments that its schema forbids."""
+    """Return the call without arguments that its schema forbids, as clients receive it if guardrails are active."""
     tool = tools.match(call.name)
     arguments = select_allowed_arguments(tool, call.arguments).arguments if tool else call.arguments
     return RecordedCall(name=call.name, arguments=arguments)

@@ -18,7 +18,8 @@ from adapter.core.text.display_escaping import escape_for_display
 
 
 class Bar(NamedTuple):
-    """A row of a bar chart with overlapping bars. ``shares``: the style class and the length (0 to 1) of each bar."""
+    """A row of a bar chart with overlapping bars. ``shares`` has the style class and the length (0 to 1) of each
+    bar."""
 
     name: str
     label: str

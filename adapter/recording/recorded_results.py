@@ -1,4 +1,4 @@
-"""Recorded results of tools, and recorded decisions of the user."""
+"""Look up the recorded results of tools and the recorded decisions of the user, for a replay."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from adapter.tools.tool_set import ToolSet
 
 
 def explain_unrecorded(source: str) -> str:
+    """Return the error for a nested call of ``source`` whose result was not recorded."""
     return (
         f"the transcript has no result for {source} inside a batch or code, and the call cannot be repeated; "
         "record with Host(events=recording.record_host_event), as `adapter run --record` does"
@@ -24,7 +25,11 @@ def explain_unrecorded(source: str) -> str:
 
 
 class RecordedResults:
-    """The recorded results of calls, and the user's recorded decisions."""
+    """Supplies a replay with the recorded results of calls and the user's recorded decisions.
+
+    ``recorder`` writes the transcript of the replay, and ``root`` is the folder in which recorded file changes are
+    made.
+    """
 
     def __init__(self, transcript: Transcript, recorder: TranscriptWriter, root: Path) -> None:
         self._recorder, self._root = recorder, root
@@ -49,10 +54,12 @@ class RecordedResults:
             return decision
 
     def take_next_result(self) -> tuple[int, ResultLine | None]:
-        """Return the next recorded result, preceded by the number of approvals before it; 0 and None at the end."""
+        """Return the number of recorded approvals before the next result, and this result; 0 and None at the end."""
         return next(self._pair_results, (0, None))
 
     def replay_result(self, questions: int, line: ResultLine) -> ToolResult:
+        """Return a recorded result, after repeating the ``questions`` recorded approvals before it and the recorded
+        file changes."""
         for _ in range(questions):
             self._decide(lambda _line: True, "")
         return self._to_result(line)

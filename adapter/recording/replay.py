@@ -1,4 +1,4 @@
-"""Replay transcripts: run the recorded text through the current parser, session and tools in a new workspace.
+"""Replay transcripts by running the recorded text through the current parser, session and tools, in a new workspace.
 
 The results of tools that cannot run again come from the transcript (`adapter.recording.replay_workspace`). Every call,
 result, message and file must be equal to the recorded one. The first difference is reported.
@@ -129,11 +129,11 @@ def rerun_session(transcript: Transcript, commands: CommandReplayPolicy | None =
 
 
 class _ReplayAgent(Agent):
-    """An agent with the recorded properties, instead of those that depend on the model server."""
+    """An agent whose properties that depend on the model server are taken from the recording."""
 
     recorded: Header
     request: RequestLine | None = None
-    """The first request."""
+    """The first recorded request."""
 
     @property
     def shows_calls(self) -> bool:

@@ -1,4 +1,4 @@
-"""The outcome of a replay."""
+"""Define the result of a replay."""
 
 from __future__ import annotations
 

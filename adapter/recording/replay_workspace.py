@@ -1,4 +1,4 @@
-"""A workspace that uses recorded results for tools that depend on anything outside of the workspace.
+"""Build a workspace for replays, which uses recorded results for tools that depend on anything outside of it.
 
 No server, person, sub-agent or custom function is called, and no program runs. Their results and file changes come from
 the transcript. A transcript is untrusted: recorded programs run again only if the user requests it
@@ -36,10 +36,10 @@ from adapter.workspace.workspace import READ_ONLY
 
 @dataclass(frozen=True, slots=True)
 class CommandReplayPolicy:
-    """Permission to run the recorded programs again, in a sandbox.
+    """The user's permission to run the recorded programs again, in a sandbox.
 
-    Each program must be allowed by ``mode``, ``rules`` or ``ask``. The user chooses these; they do not come from the
-    transcript.
+    Each program must be allowed by the approval mode ``mode``, by ``rules`` or by the approver ``ask``. None of them
+    come from the transcript, which is untrusted.
     """
 
     mode: str = "ask"
@@ -72,6 +72,7 @@ class ReplayWorkspace(Workspace):
 
     record: RecordedResults
     own: frozenset[str] = frozenset()
+    """Names of the custom tools, whose results are recorded."""
     programs: ApprovalFlow | None = None
     """Approves recorded programs before they run again; None if no program runs."""
 

@@ -15,11 +15,12 @@ from adapter.recording.transcript import Transcript
 from adapter.tools.tool_set import ToolSet
 
 REFUSED = f"{ERROR_LABEL} the call was refused and not made"
+"""Result of a recorded call that has no result although the model was queried again."""
 
 
 @dataclass(slots=True)
 class ResumedMessage:
-    """A user message, with notes for the model, and the model's answers to it."""
+    """A user message, which includes notes for the model, and the model's answers with their tool results."""
 
     text: str
     answers: list[tuple[Turn, tuple[ToolResult, ...]]] = field(default_factory=list)
@@ -66,7 +67,8 @@ def restore_chat(transcript: Transcript, tools: ToolSet) -> ResumedChat:
 def _build_answer(
     lines: Sequence[transcript_lines.Line], tools: ToolSet, *, is_last: bool
 ) -> tuple[Turn, tuple[ToolResult, ...]] | None:
-    """Build an answer and its results, or return None if the model need not see the answer again."""
+    """Build an answer and its results from the ``lines`` after a request. Return None if the model need not see the
+    answer again, because it was retried. ``is_last`` is True if no other request follows for the same user message."""
     chunks = [line for line in lines if isinstance(line, transcript_lines.ChunkLine)]
     reasoning = "".join(line.reasoning for line in chunks)
     turn = parse("".join(line.text for line in chunks), tools, policy=APPROVED)

@@ -43,8 +43,8 @@ def take_snapshot(
 ) -> dict[str, transcript_lines.StoredFile]:
     """Return the files in ``root`` and its subfolders by relative path, except links and `.git`.
 
-    ``clean`` redacts the content of a file. ``blank`` is stored as an empty file. Raises UsageError if the workspace is
-    too large.
+    ``clean`` redacts the content of a file. The file ``blank``, if any, is stored as empty. Raises UsageError if the
+    workspace is too large.
     """
     files: dict[str, transcript_lines.StoredFile] = {}
     size = 0
@@ -83,7 +83,8 @@ def restore_snapshot(files: dict[str, transcript_lines.StoredFile], root: Path) 
 
 
 def resolve_in_root(root: Path, name: str) -> Path:
-    """Return the path of a transcript's file below ``root``. Raises UsageError if the name is invalid or outside."""
+    """Return the path below ``root`` for a file name in a transcript. Raises UsageError if the name is invalid, or
+    leads outside of ``root``."""
     try:
         check_path(re.sub("[\udc80-\udcff]", "?", name))  # a recorded name need not be UTF-8
     except ToolError as error:
@@ -129,7 +130,8 @@ EXTERNAL_CAPABILITIES: frozenset[Capability | None] = frozenset(
 
 
 def is_external_tool(tool: Tool | None, own_names: Container[str]) -> bool:
-    """Return whether a replay uses a tool's recorded result instead of running the tool."""
+    """Return whether a replay uses a tool's recorded result instead of running the tool. ``own_names`` has the names of
+    the custom tools."""
     return tool is not None and (tool.needs in EXTERNAL_CAPABILITIES or tool.name in own_names)
 
 
@@ -301,7 +303,7 @@ class SessionRecorder:
 
 
 class _ApprovalTracker(threading.local):
-    """Keeps, for each thread, the names of the tools that needed approval since the last result."""
+    """Stores, separately for each thread, the names of the tools that needed approval since the last result."""
 
     def __init__(self) -> None:
         self.tools: list[str] = []

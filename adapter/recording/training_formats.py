@@ -31,6 +31,7 @@ class UnrepresentableSample(Exception):
 
 
 def to_openai(sample: TrainingSample) -> JsonObject:
+    """Convert a sample to OpenAI's fine-tuning format."""
     before = [{**each, "weight": 0} if each.get("role") == "assistant" else each for each in sample.messages]
     row: JsonObject = {"messages": [*before, {**sample.answer, "weight": 1}]}
     return {**row, "tools": list(sample.tools)} if sample.tools else row
@@ -65,9 +66,9 @@ def _to_turns(message: JsonObject) -> Iterator[JsonObject]:
 
 
 def to_templated_text(sample: TrainingSample, render: Render) -> JsonObject:
-    """Render a sample with a chat template. Return the text, and the span of the answer, including the end token.
+    """Render a sample with a chat template. Return the text, and the span of the answer including its end token.
 
-    Raises UnrepresentableSample if the template renders earlier messages differently when an answer follows.
+    Raises UnrepresentableSample if the template omits the answer, or renders earlier messages differently before it.
     """
     before = [_decode_arguments(each) for each in sample.messages]
     tools = list(sample.tools)
@@ -86,7 +87,7 @@ def to_templated_text(sample: TrainingSample, render: Render) -> JsonObject:
 
 
 _PLACEHOLDER = "\ue000"
-"""A character that no real answer begins with. Rendered as an answer, it shows where the answer begins in the text."""
+"""A character with which no real answer begins. Rendered as the answer, it shows where answers begin in the text."""
 
 
 def _decode_arguments(message: JsonObject) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Extract training samples from recordings: one sample for each answer, with the messages before it.
+"""Extract training samples from recordings. A sample is an answer with the messages before it.
 
 A sample comes from an exchange (`adapter serve --record`, ``wrap(record=...)``) or from an answer in a transcript
 (`adapter run --record`). Answers that are not exported are counted by reason. Redacted credentials stay redacted.
@@ -24,7 +24,7 @@ from adapter.recording.transcript_lines import ApprovalLine, ChunkLine, EndLine,
 from adapter.tools.tool_set import ToolSet
 
 WRITTEN = "written"
-"""The key of the verbatim answer in a transcript's message."""
+"""Key of a transcript's message for the answer exactly as the model wrote it."""
 
 
 @dataclass(frozen=True, slots=True)

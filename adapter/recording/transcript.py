@@ -1,4 +1,4 @@
-"""Transcripts: a conversation as JSON lines, one object per event.
+"""Read and write transcripts, which store a conversation as JSON lines, one object per event.
 
 ::
 
@@ -97,7 +97,8 @@ def group_by_request(
 
 
 def _restore_messages(lines: Iterable[transcript_lines.Line]) -> Iterator[transcript_lines.Line]:
-    """Add to each request the leading messages that it shares with the previous request."""
+    """Yield the lines, with complete messages in each request. A stored request omits the leading messages that are the
+    same as in the previous request."""
     messages: tuple[JsonObject, ...] = ()
     for line in lines:
         if isinstance(line, transcript_lines.RequestLine):
@@ -107,6 +108,7 @@ def _restore_messages(lines: Iterable[transcript_lines.Line]) -> Iterator[transc
 
 
 def dump_line(line: transcript_lines.Header | transcript_lines.Line) -> str:
+    """Return a line as JSON, with its line ending."""
     return _dump_row(line.model_dump(mode="json"))
 
 
@@ -135,6 +137,7 @@ class TranscriptWriter:
         self._buffered: list[transcript_lines.ChunkLine] = []
 
     def write_header(self, header: transcript_lines.Header) -> None:
+        """Write the header with the current time. Times in later lines are relative to it."""
         if self._clock is not None:
             self._began = self._clock()
             time = datetime.fromtimestamp(self._began, UTC).isoformat(timespec="milliseconds")
@@ -142,6 +145,7 @@ class TranscriptWriter:
         self.write_line(header)
 
     def write_request(self, query: AskModel, kept: int = 0) -> None:
+        """Write a request, without its first ``kept`` messages, which are the same as in the previous request."""
         messages = tuple(dict(message) for message in query.messages[kept:])
         self.write_line(
             transcript_lines.RequestLine(
@@ -170,6 +174,7 @@ class TranscriptWriter:
         return None if self._clock is None else round(self._clock() - self._began, 3)
 
     def write_turn(self, turn: Turn) -> None:
+        """Write the calls and invalid calls of an answer."""
         for call in turn.calls:
             self.write_line(
                 transcript_lines.CallLine(id=call.id, name=call.name, arguments=call.arguments, fixes=call.fixes)

@@ -1,4 +1,4 @@
-"""The lines of a transcript, as they are stored: a header, and one line for each event."""
+"""Define the lines of a transcript as they are stored: a header, and one line for each event."""
 
 from __future__ import annotations
 
@@ -49,6 +49,8 @@ class UserTool(_Line):
 
 
 class Header(_Line):
+    """The first line: the settings of the session, its tools and the initial files of the workspace."""
+
     kind: Literal["header"] = "header"
     version: int = VERSION
     time: str = ""
@@ -86,7 +88,7 @@ class Header(_Line):
     """Tools that are not part of the dialect. A replay uses their recorded results."""
     read_only: bool = False
     above: tuple[str, ...] = ()
-    """Path of a sub-agent's folder, relative to the session's workspace."""
+    """Parts of the path of a sub-agent's folder, relative to the session's workspace."""
     granted: tuple[tuple[str, ...], ...] = ()
     """Approvals for the whole session that were given before the recording began."""
     media: tuple[MediaKind, ...] = ()
@@ -99,18 +101,22 @@ class Header(_Line):
 
 
 class RequestLine(_Line):
+    """A request to the model. The lines of its answer follow."""
+
     kind: Literal["request"] = "request"
     number: int
     messages: tuple[JsonObject, ...]
     kept: int = 0
     """Number of leading messages that are the same as in the previous request. This line omits them."""
     classified: str = ""
-    """The kind of the task by the model's judgement; see `adapter.agent.request_classification`."""
+    """The kind of the task, as classified by the model; see `adapter.agent.request_classification`."""
     at_s: float | None = None
     """Seconds since the conversation began; None if there was no clock, as in a replay."""
 
 
 class ChunkLine(_Line):
+    """A chunk of the model's answer, as it was received."""
+
     kind: Literal["chunk"] = "chunk"
     text: str = ""
     reasoning: str = ""
@@ -200,6 +206,8 @@ class NoteLine(_Line):
 
 
 class EndLine(_Line):
+    """The end of the conversation, with its reason (see `REASONS`) and the last answer."""
+
     kind: Literal["end"] = "end"
     reason: str
     content: str = ""

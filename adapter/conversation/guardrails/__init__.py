@@ -1,4 +1,4 @@
-"""Guardrails: detect answers that do not advance a task, and decide whether to retry. No I/O."""
+"""Detect answers that do not advance a task, and decide whether to retry (guardrails). No I/O."""
 
 __all__ = [
     "announced_action",

@@ -91,7 +91,8 @@ def wants_text(request: str) -> bool:
 
 
 def announces_action(content: str, request: str = "", tools: Iterable[str] = ()) -> bool:
-    """Return whether ``content``, an answer to ``request``, ends by announcing an action. ``tools``: their names."""
+    """Return whether ``content``, an answer to ``request``, ends by announcing an action, such as the next call of one
+    of ``tools``, which are tool names."""
     text = content.rstrip("*_ \t\r\n")
     if not text or text[-1] in "\"”»'’`)]}|>" or wants_text(request) or _LETTER.match(text[:200]):
         return False

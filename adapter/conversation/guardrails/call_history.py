@@ -1,4 +1,4 @@
-"""The history that guardrails check an answer against: the user's request and the calls so far."""
+"""Read the user's request and the calls so far from a conversation, for guardrails."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ MAX_CACHED_NAME = 128
 
 @dataclass(frozen=True, slots=True)
 class PastCall:
-    """A call and its result. ``ok`` is true if the call succeeded, and ``changes`` if it may have changed other calls'
-    results."""
+    """A call and its result. ``ok`` is True if the call succeeded, and ``changes`` if it may have changed something, so
+    that equal calls return another result afterwards."""
 
     name: str
     arguments: JsonObject
@@ -45,14 +45,14 @@ class PastCall:
         return build_call_key(self.name, self.arguments)
 
     def equals(self, other: PastCall) -> bool:
-        """Return whether the calls have equal keys. Most calls differ in their arguments, which are compared first
-        because that is faster."""
+        """Return whether the calls have equal keys. Arguments are compared first, which is faster, because most calls
+        differ in them."""
         return self.name == other.name and self.arguments == other.arguments and self.key == other.key
 
 
 @dataclass(frozen=True, slots=True)
 class CallHistory:
-    """The conversation before the answer that guardrails check."""
+    """The conversation before an answer that guardrails check."""
 
     request: str = ""
     """The user's last message."""
@@ -61,10 +61,10 @@ class CallHistory:
     turn_start: int = 0
     """Index of the first call after ``request``."""
     messages: tuple[tuple[str, str], ...] = ()
-    """Role and text of the messages before the answer, without results."""
+    """Role and text of the messages before the answer, without tool results."""
     classified: str = ""
-    """Kind of the request by the model's own judgement: ``edit``, ``rename``, ``create``, ``delete``, ``move``,
-    ``run``, ``answer`` or "" if unknown (see `adapter.agent.request_classification`)."""
+    """Kind of the request, as classified by the model: ``edit``, ``rename``, ``create``, ``delete``, ``move``, ``run``,
+    ``answer`` or "" if unknown (see `adapter.agent.request_classification`)."""
 
     @property
     def is_question(self) -> bool:
@@ -72,6 +72,7 @@ class CallHistory:
 
     @property
     def recent(self) -> tuple[PastCall, ...]:
+        """The calls since the user's last message."""
         return self.calls[self.turn_start :]
 
     @property
@@ -91,7 +92,7 @@ class CallHistory:
 
     @property
     def text(self) -> str:
-        """Everything that the model may have copied: messages, and the arguments and results of earlier calls."""
+        """All text that the model may copy from: messages, and the arguments and results of earlier calls."""
         calls = (f"{json.dumps(call.arguments, ensure_ascii=False)}\n{call.result}" for call in self.calls)
         return "\n".join([*(text for _, text in self.messages), self.request, *calls])
 
@@ -102,7 +103,8 @@ def build_call_key(name: str, arguments: JsonObject) -> str:
 
 
 def may_change(name: str, tools: ToolSet) -> bool:
-    """Return whether a call of ``name`` may change other calls' results. Without annotations, the name decides."""
+    """Return whether calls to the tool ``name`` may change something. If the tool has no annotations, the name
+    decides."""
     tool = tools.match(name)
     if tool is not None and (tool.effect != "read" or tool.validate is not None):
         return tool.effect != "read"
@@ -114,9 +116,9 @@ _is_change = lru_cache(1_024)(sounds_like_change)
 
 @dataclass(frozen=True, slots=True)
 class ReadMessages:
-    """The ``history`` of a conversation's first ``count`` messages. `read_history` can continue it.
+    """The ``history`` of the first ``count`` messages of a conversation, which `read_history` can continue.
 
-    ``calls``: id, name and arguments of each call. ``results``: the result of each call, by its id.
+    ``calls`` has the id, name and arguments of each call, and ``results`` the result of each call by its id.
     """
 
     history: CallHistory
@@ -126,12 +128,13 @@ class ReadMessages:
 
 
 UNREAD = ReadMessages(CallHistory(), 0, (), {})
+"""The state before any message was read."""
 
 
 def read_call_history(messages: Json, tools: ToolSet | None = None) -> CallHistory:
     """Read the history from ``messages`` in the format of OpenAI's chat API. Invalid messages are skipped.
 
-    ``tools``: their effects show which calls may have changed something; None means that any call may have.
+    The effects of ``tools`` show which calls may have changed something. If it is None, any call may have.
     """
     return read_history(messages, tools).history
 

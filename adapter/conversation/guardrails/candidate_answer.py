@@ -1,4 +1,4 @@
-"""An answer that guardrails check."""
+"""Define the answer that guardrails check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POSSIBLY_INTENDED = frozenset({"text-follows", "no-body"})
 
 @dataclass(frozen=True, slots=True)
 class CandidateAnswer:
-    """An answer that guardrails check."""
+    """An answer that guardrails check: its content, its calls, and the invalid and rejected ones."""
 
     content: str
     calls: tuple[ToolCall, ...] = ()
@@ -25,7 +25,7 @@ class CandidateAnswer:
     has_reasoned: bool = False
     """True if it contains reasoning."""
     has_invented: bool = False
-    """True if it contains a result that the model invented."""
+    """True if it contains a tool result that the model invented."""
 
     @classmethod
     def from_turn(cls, turn: Turn) -> CandidateAnswer:
@@ -42,5 +42,6 @@ class CandidateAnswer:
 
 
 def starts_with_tool_result(markup: MarkupDelta) -> bool:
+    """Return whether ``markup`` is a marker of tool results, which a model must not write itself."""
     lowered = markup.raw.lower()
     return any(marker in lowered for marker in INVENTED_RESULT)

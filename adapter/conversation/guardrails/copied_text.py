@@ -19,15 +19,15 @@ from adapter.tools.tool_set import ToolSet
 MAX_PLACEHOLDER = 80
 """Maximum length of a placeholder, in characters."""
 MAX_KNOWN = 5
-"""Maximum number of values that a message lists."""
+"""Maximum number of known values that a message to the model lists."""
 WORDS = 4
-"""Number of consecutive words that a text must have in common with a message to count as a copy."""
+"""Number of consecutive words that a text must share with a message to count as a copy."""
 BEGINNING = 200
 """Number of characters at the start of an error message that are compared with the start of an argument."""
 SHORT = 120
 """Maximum length of a file text that is compared completely instead of only at its start, in characters."""
 MIN_SHARE = 0.3
-"""Minimum share of an answer's words that must be copied. In an argument, one copied sentence is enough."""
+"""Share of an answer's words that must be copied for the answer to count as a copy."""
 
 _BRACKETED = re.compile(r"(?:<|\{\{?|\[|\$\{|__|%)\s*([a-z][\w .-]*?)\s*(?:>|\}\}?|\]|__|%)", re.IGNORECASE)
 _YOURS = re.compile(
@@ -50,7 +50,7 @@ _TEXTS_WORDS = """
 body code comment content description message pattern query text
 """
 _TEXTS = frozenset(_TEXTS_WORDS.split())
-"""Words in the names of parameters for which "..." may be intended."""
+"""Words in the names of parameters for text, whose value may be "..." intentionally."""
 _PROPOSALS = ("enum", "const", "default", "examples", "description")
 """Schema keywords that may contain values."""
 _INVENTED = re.compile(
@@ -159,13 +159,14 @@ def _split_words(text: str) -> set[str]:
 
 @dataclass(slots=True)
 class SentMessages:
-    """Guardrail messages sent to a model, kept to recognize copies in its answers and arguments."""
+    """Remembers the guardrail messages sent to a model, to recognize copies of them in its answers and arguments."""
 
     _runs: set[tuple[str, ...]] = field(default_factory=set)
     _sentences: set[str] = field(default_factory=set)
 
     def add(self, message: str, history: CallHistory, answer: str, tools: ToolSet) -> None:
-        """Add a message. Text that the message quotes from the conversation, ``answer`` or tools is no copy later."""
+        """Add a message. Text that the message quotes from the conversation, from ``answer`` or from the definitions of
+        ``tools`` does not count as a copy later."""
         definitions, runs = _read_definitions(tools)
         quotable = f"{history.text}\n{answer}"
         self._runs |= set(_find_runs(message)) - set(_find_runs(quotable)) - runs
@@ -205,8 +206,10 @@ def copies_error(call: PastCall, history: CallHistory) -> bool:
     """
     texts = [*list_strings(call.arguments)]
     failed = [other.result for other in history.recent if not other.ok and other.name == call.name]
-    told = {part for error in failed for part in _INSTRUCTION.findall(error)}
-    if any(part in text for part in told for text in texts) and not any(part in history.given_text for part in told):
+    advice = {part for error in failed for part in _INSTRUCTION.findall(error)}
+    if any(part in text for part in advice for text in texts) and not any(
+        each in history.given_text for each in advice
+    ):
         return True
     written_texts = (value for key, value in call.arguments.items() if key in _WRITTEN and isinstance(value, str))
     short_texts = [text for text in written_texts if len(text) <= SHORT]
@@ -232,6 +235,7 @@ def _find_runs(text: str) -> Iterator[tuple[str, ...]]:
 
 
 def list_strings(value: Json) -> Iterator[str]:
+    """Yield all strings in a JSON value, except the keys of objects."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):

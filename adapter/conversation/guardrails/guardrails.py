@@ -71,7 +71,9 @@ class Guardrails(ViolationFinder):
     instance.
 
     Args:
-        on: Names of `GUARDRAILS`.
+        tools: The tools that the model may call.
+        on: Names of the active guardrails, from `GUARDRAILS`.
+        steps: Tools that must be called, and their order (see `Steps`).
         encode: Encodes the example calls in messages to the model.
         retries: Maximum number of consecutive retries.
         max_calls: Maximum number of calls in one answer that are used.
@@ -141,6 +143,7 @@ class Guardrails(ViolationFinder):
         return self.tools.match(str(read_leading_call(content).get("name"))) is not None
 
     def verdict(self, violation: Violation) -> Verdict:
+        """Return the verdict on an answer with a violation: a retry or, if no retry is left, stop or accept."""
         tries = self._tries[violation.guardrail]
         if self._tries.total() >= self.retries or tries >= len(violation.wordings):
             guardrail = GUARDRAILS[violation.guardrail]
@@ -165,7 +168,7 @@ class Guardrails(ViolationFinder):
     def remove_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:
         """Return the call without arguments that its schema forbids.
 
-        A call that the model should correct itself is unchanged, unless ``is_final`` is true: no retry is possible.
+        A call that the model should correct in a retry stays unchanged, unless ``is_final`` is True.
         """
         tool = self.tools.match(call.name) if "wrong_arguments" in self.on else None
         allowed = tool and select_allowed_arguments(tool, call.arguments)
@@ -177,7 +180,8 @@ class Guardrails(ViolationFinder):
     """Former name of `remove_forbidden`."""
 
     def screen(self, messages: Json, turn: Turn) -> tuple[list[ToolCall], list[DroppedCall]]:
-        """Return an accepted answer's calls that should be run, and its dropped calls. For the arguments, see `check`.
+        """Return the calls of an accepted answer that should be run, and its dropped calls. For the arguments, see
+        `check`.
 
         The first call is never dropped, because `check` has accepted it. If more than `MAX_DROPPED` calls are dropped,
         the model is listing calls without end, so all calls after the first dropped one are dropped as well.
@@ -207,7 +211,7 @@ class Guardrails(ViolationFinder):
     def find_drop_reason(self, history: CallHistory, call: ToolCall, earlier: Sequence[PastCall]) -> str:
         """Return the name of the guardrail that drops a call of the current answer, or "" if the call is used.
 
-        ``earlier``: the used calls of the same answer.
+        ``earlier`` has the preceding calls of the same answer that are used.
         """
         return next((name for name in self._find_drop_reasons(history, call, earlier) if name in self.on), "")
 

@@ -51,8 +51,8 @@ def list_tool_words(tools: ToolSet) -> frozenset[str]:
 
 
 def invents_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` writes an invented text to a file that the request names, or to one of the same name if
-    the request only moves the file."""
+    """Return whether ``call`` writes an invented text to a file that the request names. If the request only moves a
+    file, any new text for a file of this name is invented."""
     tool, written = tools.match(call.name), find_text(call, CONTENT)
     if tool is None or not written or has_any(tool, OLD_TEXT):
         return False

@@ -28,7 +28,8 @@ def find_answer_end(content: str, request: str) -> int:
 
 
 def cut_turn(turn: Turn, end: int) -> Turn:
-    """Return ``turn`` up to, but not including, the first call after more than ``end`` characters of content."""
+    """Return ``turn`` without the first call that follows more than ``end`` characters of content, and without all that
+    follows this call."""
     length, events = 0, list[Event]()
     for event in turn.events:
         match event:

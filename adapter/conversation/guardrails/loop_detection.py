@@ -21,10 +21,11 @@ EQUAL_FAILURES = 5
 """Number of consecutive calls to a tool that count as a repetition if all have the same error."""
 
 RECENT = 4
-"""Number of recent calls that may not be repeated even once. Results of older calls may be forgotten by the model."""
+"""Number of recent calls that must not be repeated even once. The model may have forgotten the results of older
+ones."""
 
 BLOCK = 200
-"""Length of a text that an answer does not repeat by chance, in characters."""
+"""Length of text, in characters, whose repetition in an answer cannot be chance."""
 
 MAX_TOKEN = 16
 """Maximum length of an unfinished number or word in JSON, in characters."""
@@ -60,7 +61,7 @@ _TEMPORARY = re.compile(
     |too[ ]many[ ]requests|unavailable|unreachable""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Matches errors that a repeated call may not get again."""
+"""Matches temporary errors, which a repeated call may not get again."""
 
 
 def repeats_text(text: str, times: int) -> bool:
@@ -92,10 +93,10 @@ def asks_for_repetition(request: str) -> bool:
 
 
 def count_repeats(history: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> int:
-    """Count how often ``call`` failed or returned the same result since the last change.
+    """Return how often ``call`` failed or returned the same result since the last call that changed something.
 
-    If the tool's last calls all failed with the same error, count these failures instead, even if the arguments differ.
-    ``earlier``: preceding calls in the same answer, which have no results yet.
+    If the tool's last calls all failed with the same error, return the number of these failures, even if the arguments
+    differ. ``earlier`` has the preceding calls in the same answer, which have no results yet.
     """
     if is_polling_tool(call.name, tools):
         return 0
@@ -116,8 +117,8 @@ def count_repeats(history: CallHistory, call: PastCall, earlier: Sequence[PastCa
 
 
 def _count_equal_failures(history: CallHistory, name: str) -> int:
-    """Count how many of the tool's last calls failed with the same error. Their arguments may differ, because the model
-    may have varied one that the tool ignores."""
+    """Return how many of the last calls to the tool ``name`` failed with the same error. Their arguments may differ,
+    because the model may have varied one that the tool ignores."""
     failed = list(takewhile(lambda call: call.name == name and not call.ok and call.result, reversed(history.recent)))
     return sum(call.result == failed[0].result for call in failed)
 
@@ -125,8 +126,8 @@ def _count_equal_failures(history: CallHistory, name: str) -> int:
 def is_recent_repeat(history: CallHistory, call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> bool:
     """Return whether ``call`` equals a recent call that succeeded, and would return the same result.
 
-    It is not a repeat if the user may have requested it, if an earlier repetition returned another result, or if a call
-    in between may have changed the result.
+    This is not the case if the user may have requested the repetition, if an earlier repetition returned another
+    result, or if a call in between may have changed the result.
     """
     equal = [] if earlier else [other for other in history.recent if _are_same(other, call, tools)]
     if not equal or not equal[-1].ok or _NOT_YET.search(equal[-1].result[:400]):
@@ -159,8 +160,10 @@ def find_repeated_failure(
 
 
 def _find_changes(history: CallHistory) -> list[bool]:
-    """Return for each call whether it may have changed something. Even a failed command may have. A call that repeats
-    an earlier call and its result does not count, because two alternating calls are a loop.
+    """Return, for each call since the user's last message, whether it may have changed something.
+
+    Even a failed command may have. A call that repeats an earlier call and its result does not count, because two
+    alternating calls are a loop.
     """
     seen, found = set[tuple[str, str]](), list[bool]()
     for call in history.recent:
@@ -193,7 +196,7 @@ def _adds_again(one: PastCall, two: PastCall) -> bool:
 
 
 def select_known_arguments(call: PastCall, tools: ToolSet) -> JsonObject:
-    """Return the arguments of ``call``, without any that a dialect's tool ignores."""
+    """Return the arguments of ``call``, without unknown arguments, which the tools of dialects ignore."""
     tool = tools.match(call.name)
     if tool is None or tool.validate is None or not tool.properties:
         return call.arguments
@@ -210,6 +213,7 @@ def accumulates(name: str) -> bool:
 
 
 def is_polling_tool(name: str, tools: ToolSet) -> bool:
+    """Return whether a tool is meant to be called repeatedly until its result changes, such as ``get_status``."""
     tool = tools.match(name)
     if tool is None:
         return False

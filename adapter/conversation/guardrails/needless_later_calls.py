@@ -1,5 +1,4 @@
-"""Detect calls after an answer's first call that must not be run: repetitions, guesses at a result, actions that the
-user did not request, and calls that undo an earlier one.
+"""Detect calls that must not be run although the answer's first call is: repetitions, guesses, and unrequested actions.
 
 After its first call, a small model tends to continue with needless calls. All checks prefer a miss to a false alarm.
 """
@@ -27,7 +26,7 @@ _NUMBERS = re.compile(rf"(?i)(?<![\w:.,/-])(?:{'|'.join(_NUMBER_WORDS)}|[1-9]\d)
 """Matches a number of at least 9 in a request, which may be the number of calls."""
 
 MIN_NAME, MAX_NAME = 3, 200
-"""Minimum and maximum length of a string that can identify something, in characters."""
+"""Minimum and maximum length, in characters, of a string that can name something, such as a file or a person."""
 _TARGET_NAME = re.compile(r"(?i)path|file(?:_?name)?$|source|dest|target|^(?:from|to)$|(?:^|_)id$")
 _ENGLISH = frozenset({"the", "and", "of", "to", "it", "is", "with"})
 """Words that show that a request is in English, the language of most tool names."""
@@ -35,8 +34,10 @@ _WARNS = re.compile(r"(?i)\b(?:cannot be undone|can't be undone|irreversibl[ey]|
 
 
 def repeats_in_answer(call: PastCall, earlier: Sequence[PastCall], history: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` repeats one of ``earlier``, the preceding calls in the same answer, although no call in
-    between could change its result."""
+    """Return whether ``call`` needlessly repeats one of ``earlier``, the preceding calls in the same answer.
+
+    A repetition is not needless if a call in between may change its result, or if the user may have requested it.
+    """
     keys = [each.key for each in earlier]
     if call.key not in keys or is_polling_tool(call.name, tools) or accumulates(call.name):
         return False
@@ -58,8 +59,11 @@ def _may_affect(other: PastCall, call: PastCall, tools: ToolSet) -> bool:
 
 
 def is_expected(call: PastCall, earlier: Sequence[PastCall], history: CallHistory) -> bool:
-    """Return whether the user requested ``call`` in addition to ``earlier``. This is so if the request has a number
-    above the count of ``earlier``, or if ``call`` has a new value that comes from the user or from a result."""
+    """Return whether the user may have requested ``call`` in addition to ``earlier``, the preceding calls.
+
+    This is so if the request contains a number that is greater than the number of preceding calls, or if ``call`` has a
+    new value that comes from the user or from a tool result.
+    """
     numbers = (_NUMBER_WORDS.get(number.lower()) or int(number) for number in _NUMBERS.findall(history.request))
     if any(len(earlier) < number for number in numbers):
         return True
@@ -71,14 +75,15 @@ def is_expected(call: PastCall, earlier: Sequence[PastCall], history: CallHistor
 
 
 def _list_names(call: PastCall) -> list[str]:
-    """Return the texts and whole numbers in the arguments of ``call`` that can identify something."""
+    """Return the texts and whole numbers in the arguments of ``call`` that can name something."""
     numbers = [str(value) for value in call.arguments.values() if type(value) is int]
     return numbers + [text for text in list_strings(call.arguments) if MIN_NAME <= len(text) <= MAX_NAME]
 
 
 def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], history: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` changes a target that the model does not know yet, with values that the user did not
-    give. Such a target is read by a call in ``earlier``, whose result is pending, and by no call before this answer."""
+    """Return whether ``call`` changes a target, such as a file, before the model knows its content, with values that
+    the user did not give. Such a target is read by a call in ``earlier``, the preceding calls in the same answer, and
+    was not read before."""
     targets = _list_targets(call)
     if not may_change(call.name, tools):
         return False
@@ -97,8 +102,10 @@ def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], history: 
 
 
 def undoes_call(call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> bool:
-    """Return whether ``call`` undoes one of ``earlier``: it deletes that call's target, or replaces the text that it
-    wrote. A target that another call has used in between may be deleted, such as a script that was written and run.
+    """Return whether ``call`` deletes the target of a call in ``earlier``, or replaces the text that this call wrote.
+
+    ``earlier`` has the preceding calls in the same answer. A target that another call used in between may be deleted,
+    such as a script that was written and run.
     """
     given = {name: value for name, value in call.arguments.items() if not isinstance(value, bool) and value is not None}
     for index, other in enumerate(earlier):
@@ -133,9 +140,10 @@ def _normalize_target(text: str) -> str:
 
 
 def is_unasked_action(call: PastCall, earlier: Sequence[PastCall], history: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` is destructive and has no word in common with the user's messages. This only works if the
-    user writes in the language of the tool names. So the result is False if no name of a tool in ``earlier`` has a word
-    in common with the user's messages.
+    """Return whether ``call`` is destructive and has no word in common with the user's messages.
+
+    This only works if the user writes in the language of the tool names. Therefore, the result is False if the names of
+    the tools in ``earlier``, the preceding calls, have no word in common with the user's messages either.
     """
     tool = tools.match(call.name)
     if not earlier or tool is None or not _is_destructive(tool) or any(each.name == call.name for each in earlier):

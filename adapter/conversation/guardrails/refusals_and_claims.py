@@ -14,8 +14,7 @@ from adapter.tools.tool_set import ToolSet
 SEARCHED = 1_000
 """Number of characters at each end of a request that are searched for a question."""
 MAX_LENGTH = 240
-"""Maximum length of an answer without content, in characters. Such an answer has only stop words, and words that refuse
-or report success."""
+"""Maximum length, in characters, of an answer that is checked for being only a refusal or a claim of success."""
 _REFUSAL = """
 ability able access action afraid ai answer apologize ask assist assistant browse but can cannot capability check
 complete currently data directly does don elsewhere external fulfill handle have help information internet just
@@ -79,8 +78,8 @@ def is_empty_answer(content: str, history: CallHistory) -> bool:
 
 
 def is_dictated(content: str, request: str) -> bool:
-    """Return whether the request has all words of the answer ("Say done"), or is about a word for success ("Translate
-    'done'")."""
+    """Return whether the user dictated the answer: the request contains all its words ("Say done"), or quotes a word
+    for success ("Translate 'done'")."""
     is_quoted = any(_DONE.match(quoted) for quoted in find_quoted(request))
     return is_quoted or set(split_words(content)) <= set(split_words(request))
 
@@ -106,7 +105,8 @@ def refuses(content: str) -> bool:
 
 
 def find_own_words(content: str) -> set[str] | None:
-    """Return the stems of a refusal's words, except those typical of refusals; None if ``content`` does not refuse."""
+    """Return the stems of the words in a refusal that are not typical of refusals, or None if ``content`` is not a
+    refusal."""
     if not refuses(content) or re.search(r"\d", content):
         return None
     return set(stem_words(content)) - _REFUSAL_STEMS

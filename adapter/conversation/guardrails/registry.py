@@ -1,4 +1,4 @@
-"""The guardrails by name, and the parsing of their settings."""
+"""Define the guardrails by name, and parse the settings that turn them on and off."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Guardrail:
     recognizes: str
     """Description of the answers that it detects."""
     stops: bool = False
-    """True to end the loop if all retries fail. Otherwise, the answer is then accepted."""
+    """True to stop the agent if all retries fail. If False, the answer is then accepted."""
     drops: bool = False
     """True to drop the call or answer if no retry helps or is possible."""
 
@@ -76,6 +76,7 @@ GUARDRAILS = {
 }
 
 DEFAULT = frozenset(GUARDRAILS)
+"""Names of the guardrails that are active by default: all."""
 RETIRED = frozenset({"cycle", "ignored_result", "other_speaker"})
 """Names of removed guardrails. Settings may still contain them; they have no effect."""
 
@@ -86,11 +87,15 @@ WITHIN_ANSWER = frozenset(
 LOOPS = ("made_already", "repeated_call")
 """Guardrails that drop a call only if the model repeats it after a retry."""
 COPIES = frozenset({"placeholder", "own_words"})
+"""Guardrails against copied text."""
 UNUSABLE = frozenset({"own_words", "call_as_answer", "empty_answer"})
 """Guardrails against text that never counts as an answer, even at the end of a run."""
 BROKEN_CALLS = frozenset({"unreadable_call", "unknown_tool", "wrong_arguments"})
+"""Guardrails against calls that cannot be run."""
 BY_STEPS = frozenset({"missing_prerequisite", "missing_steps", "after_the_end"})
+"""Guardrails that enforce the required steps of a task."""
 REQUIRED_CALLS = frozenset({"missing_call"})
+"""Guardrails that enforce ``tool_choice: "required"``."""
 
 
 def parse_guardrails(text: str) -> frozenset[str]:

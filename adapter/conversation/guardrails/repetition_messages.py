@@ -32,7 +32,7 @@ def describe_repetition(
 ) -> Violation | None:
     """Return the violation if ``call`` is a repetition, otherwise None.
 
-    ``earlier``: preceding calls in the same answer. ``repetitions``: the number of repetitions that are allowed.
+    ``earlier`` has the preceding calls in the same answer. ``repetitions`` is the number of repetitions allowed.
     """
     times = count_repeats(history, call, earlier, tools)
     is_repeated = times <= repetitions and is_recent_repeat(history, call, earlier, tools)
@@ -59,7 +59,7 @@ def describe_repetition(
 
 
 def _describe_call(name: str, call: PastCall, history: CallHistory) -> str:
-    """Return the name of the tool to call next. For the repeated tool, add that the arguments must differ."""
+    """Return ``name``, a tool to call next. For the tool that was repeated, add that the arguments must differ."""
     unread = find_unread_paths(history)
     other = f"for {retry_messages.shorten_to_line(unread[0], 60)}" if unread else "with other arguments"
     return f"{name} {other}" if name == call.name else name
@@ -96,7 +96,7 @@ def _build_corrected_arguments(call: PastCall, error: str, tools: ToolSet) -> Js
 
 
 def _find_invented(history: CallHistory, call: PastCall, tools: ToolSet) -> str:
-    """Return an argument that occurs neither in the request nor in a result."""
+    """Return the first string argument that occurs neither in the user's messages nor in a tool result, or ""."""
     known, tool = history.given_text, tools.match(call.name)
     arguments = {name: value for name, value in call.arguments.items() if tool is None or name in tool.properties}
     return next((text for text in list_strings(arguments) if text.strip() not in known), "")

@@ -27,7 +27,7 @@ _INSIDE = re.compile(
     r"|(?<!add\s)a|al|alla|del|di|da|nel|ao|em|en|aan)\s+\W*\Z"
 )
 ABOUT = re.compile(r"(?i)\b(?:about|for|from|of|on|with|aus|über|von|zu|de|del|di|du|sobre|su|sur)\s+\W*\Z")
-"""Matches the text before a path if the request concerns a change within the file, or a text about it."""
+"""Matches the end of the text before a path if the request concerns a change within this file, or a text about it."""
 _AND = re.compile(r"[`'\"\s]*(?:[,&+]|\s(?:and|und|et|y|e)\s)[`'\"\s]*")
 """Matches the text between two paths of a list."""
 _WHOLE_FILE = re.compile(
@@ -83,12 +83,12 @@ _PATCHES = ("diff", "edits", "patch", "patches")
 CHANGES = ("add", "edit", "update")
 """Actions of requests for a change of an existing file."""
 _CLASSIFIED = {"edit": "edit", "rename": "edit", "create": "create"}
-"""The actions of requests that the model classified. It is not trusted to delete or move a file for such a guess."""
+"""Actions by the model's own classification of a request. Its guess is not trusted for deleting or moving a file."""
 
 
 def find_file_action(request: str) -> str:
-    """Return the action on a file that ``request`` begins with: ``add`` or ``edit`` for a change within the file;
-    ``update``, ``create``, ``delete`` or ``move`` for the file itself, and "" for other requests.
+    """Return the action on a file with which ``request`` begins: ``add`` or ``edit`` for a change within the file;
+    ``update``, ``create``, ``delete`` or ``move`` for the file as a whole; "" for other requests.
     """
     action, verb = find_requested_action(request)
     path = next(iter(find_paths(request)), "")
@@ -129,9 +129,12 @@ def list_first_paths(request: str) -> list[str]:
 
 
 def find_started_action(history: CallHistory) -> str:
-    """Return the action from `find_file_action` or from the request's classification. Otherwise, return ``edit`` if the
-    request starts with no known verb, but seems to ask for a change: the model tried to edit a file that the request
-    names, or read one that lacks a number or quoted text from the request."""
+    """Return the requested action on a file, given by the words of the request, its classification or the calls so far.
+
+    The calls decide if the request does not start with a known verb. The action is then ``edit`` if the model tried to
+    edit a file that the request names, or read one that lacks a number or quoted text from the request. Return "" if no
+    action is found.
+    """
     action, paths = (
         find_file_action(history.request) or _CLASSIFIED.get(history.classified, ""),
         find_paths(history.request),
@@ -155,7 +158,7 @@ def list_result_lines(text: str) -> list[str]:
 
 
 def has_changed(history: CallHistory) -> bool:
-    """Return whether a call has changed something since the user's message. A command that failed has not."""
+    """Return whether a call since the user's message has changed something. A command that failed does not count."""
     return any(call.ok and call.changes and not _FAILED.match(call.result) for call in history.recent)
 
 
@@ -165,10 +168,10 @@ def find_values(request: str) -> list[str]:
 
 
 def find_unused_values(history: CallHistory) -> list[str]:
-    """Return the values that the requested change should have used, but has not: its unfinished parts.
+    """Return values that show which parts of the requested change are unfinished.
 
     These are the values in the request (paths, numbers, quoted strings and template variables) that no successful
-    change has used, and the replaced names that still occur in a file that was read.
+    change has used, and names that had to be replaced but still occur in a file that was read.
     """
     if not find_started_action(history):
         return []
@@ -177,8 +180,8 @@ def find_unused_values(history: CallHistory) -> list[str]:
         text for call in history.recent if call.ok and call.changes for text in list_strings(call.arguments)
     )
     known = "\n".join(line for path in find_paths(history.request) for line in list_known_lines(path, history))
-    standing = sorted(find_replaced_names(history) & find_names(known))
-    return [*(value for value in dict.fromkeys(values) if value not in used), *standing]
+    remaining = sorted(find_replaced_names(history) & find_names(known))
+    return [*(value for value in dict.fromkeys(values) if value not in used), *remaining]
 
 
 def list_paths_with_replaced_names(history: CallHistory) -> list[str]:
@@ -220,7 +223,7 @@ def find_text(call: PastCall, names: Collection[str]) -> str:
 
 
 def find_change_tools(history: CallHistory, tools: ToolSet) -> tuple[str, ...]:
-    """Return the tools that can make the rest of the requested change, or () if nothing remains."""
+    """Return the tools that can make the unfinished part of the requested change, or () if it is complete."""
     action = find_needed_action(history)
     if not action or (has_changed(history) and not find_unused_values(history)):
         return ()
@@ -228,8 +231,8 @@ def find_change_tools(history: CallHistory, tools: ToolSet) -> tuple[str, ...]:
 
 
 def find_needed_action(history: CallHistory) -> str:
-    """Return the action that `find_started_action` finds, or ``create`` if the first file that the request names is
-    missing, and the request adds something to it or states a text but no other action."""
+    """Return the requested action like `find_started_action`. If the file is missing, return ``create`` for a request
+    that adds something to it, or that only states a text for it."""
     action, path = find_started_action(history), next(iter(find_paths(history.request)), "")
     states_text = bool(find_quoted(history.request)) or ": " in history.request
     is_other = history.is_question or find_requested_action(history.request)[0] != ""
@@ -241,7 +244,7 @@ def find_needed_action(history: CallHistory) -> str:
 
 @lru_cache(32)
 def _find_tools(action: str, tools: ToolSet) -> tuple[str, ...]:
-    """Return the tools for an action on a file, by their parameters."""
+    """Return the tools that can perform an action on a file, as far as their parameters and names show."""
     return tuple(
         name
         for name, tool in tools.items()
@@ -259,6 +262,7 @@ def _find_tools(action: str, tools: ToolSet) -> tuple[str, ...]:
 
 
 def has_any(tool: Tool, names: Collection[str]) -> bool:
+    """Return whether the tool has one of the parameters ``names``."""
     return not tool.properties.keys().isdisjoint(names)
 
 
@@ -305,8 +309,8 @@ def _takes_file(tool: Tool) -> bool:
 
 
 def find_tools_for_omitted_change(content: str, history: CallHistory, tools: ToolSet) -> tuple[str, ...]:
-    """Return the tools for the next step of the requested change. Return () if a change was made, or if the answer
-    explains why none was made."""
+    """Return the tools for the next step of a requested change that was not made. Return () if a change was made, or if
+    the answer ``content`` explains why not."""
     action = find_file_action(history.request) or _CLASSIFIED.get(history.classified, "")
     makers = _find_tools(action, tools) if action else ()  # whose effect may not be declared
     is_made = has_changed(history) or not action or any(call.ok and call.name in makers for call in history.recent)
@@ -314,11 +318,11 @@ def find_tools_for_omitted_change(content: str, history: CallHistory, tools: Too
 
 
 def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
-    """Return whether ``call`` destroys text that the request needs.
+    """Return whether ``call`` destroys text that the user probably wants to keep.
 
-    It does if it deletes a file that the request needs for another purpose, empties a file without being asked to, or
-    overwrites a file, of which the request concerns only a part, with a text that lacks most of the known lines. It
-    also does if it overwrites an unread file, unless the user's message may contain the new text.
+    This is the case if it deletes a file that the request needs for another purpose; if it empties a file although the
+    user did not ask for that; if it overwrites a file, of which the request concerns only a part, with a text that
+    lacks most of the known lines; or if it overwrites an unread file and the user's message cannot be the new text.
     """
     tool, is_deletion = tools.match(call.name), sounds_like(call.name, "delete")
     is_deletion |= sounds_like(call.name, "move") and history.classified not in ("", "move", "delete")
@@ -364,9 +368,9 @@ def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
 
 
 def list_known_lines(path: str, history: CallHistory) -> Iterator[str]:
-    """Yield the known lines of a file, without line numbers, except lines that a later change has replaced.
+    """Yield the lines of a file that tool results and errors have shown to the model, without line numbers.
 
-    Lines are known from the results of reading the file, and from errors that quote it.
+    Lines that a later change has replaced are left out.
     """
     calls = [call for call in history.calls if path in call.values]
     replaced = [find_text(call, OLD_TEXT).strip() for call in calls if call.ok and call.changes]

@@ -1,4 +1,4 @@
-"""The steps of a task: required tools, their prerequisites, and the tools that end it."""
+"""Define the required steps of a task: its tools, their prerequisites, and the tools that end it."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Steps:
         return tuple(dict.fromkeys((*self.required, *self.before, *needs, *self.ends_with)))
 
     def pending(self, history: CallHistory, earlier: Iterable[PastCall] = ()) -> tuple[str, ...]:
-        """Return the required tools that have not been called yet. ``earlier``: preceding calls in the same answer,
-        which count as done."""
+        """Return the required tools that have not been called yet. ``earlier`` has the preceding calls in the same
+        answer, which count as done."""
         done = {call.name for call in history.recent if call.ok} | {call.name for call in earlier}
         return tuple(name for name in self.required if name not in done)
 
@@ -65,10 +65,12 @@ class Steps:
         return () if not self.ends_with or self.has_ended(history) else tuple(self.ends_with)
 
     def has_ended(self, history: CallHistory) -> bool:
+        """Return whether a tool in ``ends_with`` has succeeded since the user's message."""
         return bool(self.ends_with) and any(call.ok and call.name in self.ends_with for call in history.recent)
 
     def missing_before(self, history: CallHistory, call: PastCall, earlier: Iterable[PastCall] = ()) -> tuple[str, ...]:
-        """Return the prerequisites of ``call`` that are not done. ``earlier``: preceding calls in the same answer."""
+        """Return the prerequisites of ``call`` that are not done. ``earlier`` has the preceding calls in the same
+        answer."""
         needs = self.before.get(call.name, ())
         done = [*(each for each in history.calls if each.ok), *earlier] if needs else []
         return tuple(

@@ -1,5 +1,4 @@
-"""Messages that ask a model for a better answer. Each contains the error, the expected form, the nearest valid name and
-an example.
+"""Build the messages that ask a model for a better answer: the error, the nearest valid name and an example.
 
 The messages are short, for small models. Each has several wordings, so that a model never reads the same message
 twice.
@@ -37,8 +36,8 @@ MAX_CHOICES = 3
 class Examples:
     """Encodes example calls in the model's format.
 
-    The values come from the model's call. A missing value is taken from the user's request, if exactly one value there
-    fits the parameter or only paths fit it. A missing folder is the current folder.
+    The values of an example come from the call that the model wrote. A missing value is taken from the user's request
+    if only one value there fits the parameter, or if only paths fit. A missing folder is the current folder.
     """
 
     encode: Encode
@@ -47,7 +46,7 @@ class Examples:
     def render(self, tool: Tool, arguments: JsonObject | None = None) -> str:
         """Encode a valid call of ``tool``. Return "" if the values of some arguments are not known.
 
-        ``arguments``: the arguments that the model wrote.
+        ``arguments`` are the arguments that the model wrote.
         """
         request, written = self.history.request, remove_placeholders(tool, arguments or {}, self.history)
         known: dict[str, Json] = {}
@@ -69,10 +68,10 @@ class Examples:
 
 @dataclass(frozen=True, slots=True)
 class ExampleCall:
-    """A valid call in a message. ``{example:LEAD}`` in the message becomes the text ``LEAD`` and the call.
+    """An example call that is inserted in a message: ``{example:LEAD}`` in the message becomes the text ``LEAD`` and
+    the call.
 
-    If some of its values are unknown, only the tool's parameters are shown, because the model would copy invented
-    values.
+    If some values are unknown, only the tool's parameters are shown, because the model would copy invented values.
     """
 
     examples: Examples
@@ -88,7 +87,7 @@ class ExampleCall:
 
 
 Wordings: TypeAlias = tuple[str, ...]
-"""The wordings of a message: for the first retry, and for later ones."""
+"""The wordings of a message: the first for the first retry, and so on. There is no retry after the last one."""
 
 MESSAGES: dict[str, Wordings] = {
     "unreadable_call": (
@@ -180,7 +179,7 @@ MESSAGES: dict[str, Wordings] = {
         "Write only your own answer, and nothing after it.",
     ),
 }
-"""The messages, except the ones that functions of this module build."""
+"""The wordings of all messages, except the messages that functions of this module build."""
 
 
 def render_message(message: str, **values: object) -> Wordings:
@@ -194,8 +193,10 @@ def describe_error(error: str) -> str:
 
 
 def suggest_tools(meant: str, tools: ToolSet, examples: Examples, likely: Sequence[str]) -> str:
-    """Return a sentence that suggests tools after a call of an unknown tool. ``meant``: the tool with a similar name,
-    or "". ``likely``: the tools that the model may need; empty if unknown."""
+    """Return a sentence that suggests tools after a call to an unknown tool.
+
+    ``meant`` is the known tool with a similar name, or "". ``likely`` has the tools that the model may need, if known.
+    """
     if meant:
         return f"The nearest is {meant!r}.{examples.describe(tools[meant]):Call it like this}"
     if likely:
@@ -238,6 +239,7 @@ def build_failed_call_message(
 
 
 def list_tools(tools: ToolSet) -> str:
+    """Return the names of the tools, separated by commas. Only the first `MAX_NAMES` are listed."""
     names = list(tools)
     return ", ".join(names[:MAX_NAMES]) + (f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else "")
 

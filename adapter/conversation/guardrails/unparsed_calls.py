@@ -35,8 +35,11 @@ MAX_NAME_OFFSET = 200
 
 
 def has_unparsed_call(answer: CandidateAnswer, history: CallHistory, tools: ToolSet) -> bool:
-    """Return whether the answer contains an unparsed call of one of ``tools``. Return False if the request is about
-    calls. Markers that occur in the request or in a result do not count, because the model may quote them."""
+    """Return whether the answer contains a call to one of ``tools`` that was not parsed, for example in wrong markup.
+
+    Markers that occur in the request or in a tool result do not count, because the model may quote them. Return False
+    if the request is about calls.
+    """
     if is_about_calls(history.request):
         return False
     prose = _remove_code(answer.content)
@@ -92,7 +95,8 @@ def is_call_shaped(content: str, request: str) -> bool:
 
 
 def begins_hopeless_call(content: str, request: str, tools: ToolSet) -> bool:
-    """Return whether the answer begins like a call in JSON that names an unknown tool, or whose arguments are a list.
+    """Return whether the answer begins like a call that can never be valid: JSON with the name of an unknown tool, or
+    with a list as arguments.
 
     The call need not be complete. Return False if ``request`` is about JSON or calls.
     """

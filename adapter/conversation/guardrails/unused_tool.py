@@ -19,7 +19,7 @@ from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 
 MAX_LENGTH = 300
-"""Maximum length of such an answer, in characters. A longer one may contain what the user wants."""
+"""Maximum length, in characters, of an answer that is checked. A longer one may contain the requested text."""
 _REASON = re.compile(r"\?|\b(?:because|since|there\s+(?:is|are)\s+no|already|instead|only)\b", re.IGNORECASE)
 RUNS = re.compile(r"(?i)\b(?:run|execute)\s+(?!me\b|us\b|by\b|down\b|over\b|through\b)")
 """Matches a request to run something."""
@@ -60,7 +60,7 @@ def find_unused_tool(content: str, history: CallHistory, tools: ToolSet) -> Tool
 
 
 def _find_object(name: str, prefixes: Mapping[str, int]) -> set[str]:
-    """Return the stems of the words in a reading tool's name that are not verbs: "weather" for ``get_weather``. If all
+    """Return the stems of the words in a tool's name that are not verbs: "weather" for ``get_weather``. If all words
     are verbs, return the stem of the last one."""
     return _split_name(name, prefixes)[1] or {stem_word(word) for word in split_words(name)[-1:]}
 

@@ -1,4 +1,4 @@
-"""The verdicts of guardrails on an answer and its calls."""
+"""Define the verdicts of guardrails on an answer and its calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Accept:
 class Retry:
     """Verdict of `Guardrails`: retry with a message to the model.
 
-    ``held_to``: the tools that the retry is constrained to, if the server supports it; empty for no constraint.
+    ``held_to`` has the tools to which the retry is constrained, if the server supports it; empty for no constraint.
     """
 
     guardrail: str
@@ -39,8 +39,8 @@ ACCEPT = Accept()
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A mistake that a guardrail found. ``held_to`` is as in `Retry`, but does not constrain the first retry if
-    ``is_free_first`` is set.
+    """A mistake that a guardrail found in an answer, and the messages for retries. ``held_to`` is as in `Retry`, but
+    does not constrain the first retry if ``is_free_first`` is True.
     """
 
     guardrail: str

@@ -1,4 +1,4 @@
-"""Find an answer's violations of guardrails. `Guardrails` then decides how to react."""
+"""Find the violations of guardrails in an answer. `Guardrails` then decides how to react."""
 
 from __future__ import annotations
 
@@ -68,8 +68,10 @@ _FIRST_STEP = "Answer the user, or call a tool"
 
 
 class ViolationFinder:
-    """Finds violations in the answers of one agent loop, and remembers the messages sent about them. ``on``: the active
-    guardrails. The other arguments are as in `Guardrails`."""
+    """Finds violations in the answers of one agent loop, and remembers the messages sent about them.
+
+    ``on`` has the names of the active guardrails. The other arguments are as in `Guardrails`.
+    """
 
     def __init__(self, tools: ToolSet, on: frozenset[str], steps: Steps, encode: Encode, *, must_call: bool) -> None:
         self.tools, self.on, self.steps, self.encode, self.must_call = tools, on, steps, encode, must_call
@@ -103,7 +105,8 @@ class ViolationFinder:
     def check_call(
         self, history: CallHistory, call: ToolCall, earlier: Sequence[PastCall], repetitions: int = REPETITIONS
     ) -> Iterator[Violation]:
-        """Yield the reasons not to run a valid call now. ``earlier``: preceding calls in the same answer."""
+        """Yield the reasons why a valid call must not be run now. ``earlier`` has the preceding calls in the same
+        answer; ``repetitions`` is the number of repetitions allowed."""
         steps, current = self.steps, PastCall(call.name, call.arguments)
         if steps.has_ended(history):
             yield Violation("after_the_end", render_message("after_the_end", tool=" or ".join(steps.ends_with)))
@@ -256,7 +259,8 @@ class ViolationFinder:
         return () if tool is None else (tool.name,)
 
     def _find_likely_tools(self, history: CallHistory) -> tuple[str, ...]:
-        """Return a few tools that match the request. From a longer list, a small model would call one after another."""
+        """Return at most `MAX_CHOICES` tools that match the request. A small model would call the tools of a longer
+        list one after another."""
         if len(self.tools) <= MAX_CHOICES:
             return tuple(self.tools)
         scores = ToolRanking(self.tools).score_tools(history.request)

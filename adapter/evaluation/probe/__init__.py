@@ -1,4 +1,4 @@
-"""`adapter probe`: finds the tool-calling setup that works best for a model on its server.
+"""Find the tool-calling setup that works best for a model on its server (`adapter probe`).
 
 ::
 

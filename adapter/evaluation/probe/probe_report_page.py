@@ -9,14 +9,17 @@ from adapter.evaluation.probe.successive_halving import Probe, SetupTrial
 from adapter.recording.html_pages import Bar, Table, render_page
 
 MAX_TEXT = 600
-"""Maximum length of an answer that is shown completely, in characters."""
+"""Maximum length of an answer that the report shows completely, in characters."""
 _COLUMNS = (
     "setup", "tasks", "valid", "correct", "unnecessary calls", "prompt tokens", "output tokens", "seconds",
 )  # fmt: skip
 
 
 def render_probe_report(model: Model, profile: Profile | None, probe: Probe) -> str:
-    """Return the report as HTML. Text from models and servers is escaped."""
+    """Return the report of a probe as HTML, with text from models and servers escaped.
+
+    ``profile`` contains the best setup. It is None if no setup produced a correct call.
+    """
     trials = [trial for trial in probe.trials if trial.outcomes or trial.refusal]
     trials.sort(key=lambda trial: (len(trial.outcomes), *trial.rank(len(trial.outcomes))), reverse=True)
     answered, best = [trial for trial in trials if trial.outcomes], probe.best

@@ -1,4 +1,4 @@
-"""Run a task with a setup on a real server. The answer is translated as by `adapter serve`."""
+"""Run a probe's task with a tool-calling setup on a real server. `adapter serve` would translate the answer equally."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.translation_options import ConstraintSettings, PromptSettings, TranslationOptions
 
 MAX_TOKENS = 160
-"""Maximum number of tokens in an answer. The longest correct answer has about 100 in the most verbose format."""
+"""Maximum number of tokens in an answer. In the most verbose format, the longest correct answer has about 100."""
 
 TEMPERATURE, SEED = 0.0, 1
 """Sampling settings of every request."""
@@ -33,31 +33,30 @@ MAX_STRING = 120
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """The outcome of a task.
-
-    ``valid`` is true if every call was valid and the text contains no failed attempt at a call. ``named`` is true if
-    the expected tools were called, with any arguments.
-    """
+    """A model's answer to a task, with its checks and costs."""
 
     task: ProbeTask
     valid: bool
+    """True if every call was valid, and the text contains no failed attempt at a call."""
     right: bool
+    """True if the answer is valid, and has the expected calls or, for a task without calls, text."""
     answer: str
-    """The answer as text, as a client would have received it."""
+    """The content and calls of the answer, as a client would have received them."""
     usage: Usage
     seconds: float
     named: bool = False
+    """True if the answer is valid, and calls the expected tools with any arguments."""
     needless: bool = False
-    """True if a call was made although the task needs none."""
+    """True if the answer has a call although the task needs none."""
     written: str = ""
-    """The model's unchanged text before any retry. It lacks calls that the server parsed."""
+    """The model's unchanged text before any retry. Calls that the server parsed are missing from it."""
 
 
 class TaskRunner:
-    """Runs tasks on ``client``.
+    """Runs tasks on the server of ``client``.
 
-    ``template`` renders the model's chat template. ``observe`` is called with each exchange; the exchange's field
-    ``conversation`` names the setup and the task.
+    ``template`` renders the model's chat template. ``observe`` is called with each exchange. The exchange's field
+    ``conversation`` contains the names of the setup and the task.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class TaskRunner:
         self._client, self._max_tokens, self._template, self._observe = client, max_tokens, template, observe
 
     def run(self, task: ProbeTask, setup: CallingSetup) -> TaskOutcome:
-        """Run ``task``. Raises TransportError if the server fails or refuses the request."""
+        """Run ``task`` with ``setup``. Raises TransportError if the server fails or refuses the request."""
         kind = self._client.endpoint.kind
         enforce = partial(build_constraint_fields, kind, max_string=MAX_STRING)
         observe = partial(self._report, f"{setup.name}: {task.name}") if self._observe else None
@@ -117,7 +116,10 @@ class TaskRunner:
 
 
 def _collect_chunks(chunks: Iterable[JsonObject]) -> tuple[str, list[ProbeCall], bool]:
-    """Return the content, the calls, and whether all calls' arguments were JSON objects."""
+    """Combine streamed chunks into the content and the calls, and return whether all arguments were JSON objects.
+
+    Calls with other arguments are omitted.
+    """
     content = ""
     names: dict[int, str] = {}
     arguments: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""Recognize a model server's faults in a probe's answers: patterns that the model itself would not produce."""
+"""Recognize faults of a model server by patterns in a probe's answers that a model would not cause."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Sequence
 
 MIN_ANSWERS = 3
-"""Minimum number of answers with a pattern. One or two may be chance."""
+"""Minimum number of answers with a pattern to report a fault. One or two answers may be chance."""
 
 _CONTROL = re.compile(
     r"<(?:s|/s|bos|eos|pad)>|<\|(?:begin_of_text|endoftext|eot_id|im_start|im_end|start_header_id)\|>|<(?:start|end)_of_turn>"
 )
 _REPEATED = re.compile(r"(\w[^{}\[\]\n]{0,19}?)\1{7}")
-"""Text of at most 20 characters that is written eight times in succession."""
+"""Matches text of at most 20 characters that is written eight times in succession."""
 _COMPARED = 12
-"""Number of compared characters before the point where a call's JSON becomes invalid."""
+"""Number of characters before the point where a call's JSON becomes invalid that are compared between answers."""
 
 
 def find_server_faults(answers: Sequence[str]) -> list[str]:
@@ -38,8 +38,10 @@ def find_server_faults(answers: Sequence[str]) -> list[str]:
 
 
 def _find_break(text: str) -> str:
-    """Return the text just before the point where the JSON of a call in ``text`` becomes invalid. Return "" if there is
-    no call, or if its JSON is valid or only incomplete."""
+    """Return the last characters before the point where the JSON of a call in ``text`` becomes invalid.
+
+    Returns "" if there is no call, or if its JSON is valid or only incomplete.
+    """
     start = text.find('{"')
     if start < 0:
         return ""

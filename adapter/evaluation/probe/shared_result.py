@@ -1,6 +1,6 @@
-"""A probe's result in a form that can be published, without user names, paths, hosts and keys.
+"""Convert a probe's result to JSON that can be published, without user names, paths, hosts and keys.
 
-``adapter probe --share`` writes it as JSON. The table of docs/models.md is generated from ``fixtures/shared_results``.
+``adapter probe --share`` writes this JSON. The table in docs/models.md is generated from ``fixtures/shared_results``.
 """
 
 from __future__ import annotations
@@ -40,12 +40,14 @@ _PRIVATE_FORMS = {
     "a user name": re.compile(r"@|\\"),
     "a key": re.compile(r"[A-Za-z0-9_-]{33,}"),
 }
-"""Patterns of private text. API keys have at least 33 characters, more than any public llama.cpp version name."""
+"""Patterns for private text by its kind. API keys have at least 33 characters, more than llama.cpp's version names."""
 
 
 def find_private_form(text: str, names: tuple[str, ...] = ()) -> str:
-    """Return the kind of private text that ``text`` looks like, or "" if it looks public. ``names`` must not occur in
-    it, such as the user's name."""
+    """Return the kind of private text that ``text`` looks like, or "" if it looks public.
+
+    ``names`` are private words, such as the user's name.
+    """
     for form, pattern in _PRIVATE_FORMS.items():
         if pattern.search(text):
             return form
@@ -70,7 +72,7 @@ def _check_public(text: str) -> str:
 
 
 PublicText = Annotated[str, Field(max_length=60, pattern=r"^[\w .()+-]*$"), AfterValidator(_check_public)]
-"""Text that does not look private."""
+"""Text that may be published. Validation fails for text that looks private."""
 
 
 class _SharedTable(BaseModel):
@@ -78,15 +80,18 @@ class _SharedTable(BaseModel):
 
 
 class SharedEngine(_SharedTable):
-    """The engine that ran the model. ``version`` is the version that it reports, or ""."""
+    """The inference engine that ran the model. ``version`` is "" if the engine does not report its version."""
 
     kind: Kind
     version: PublicText = ""
 
 
 class SharedModel(_SharedTable):
-    """The model. ``family`` is its family's public name, such as ``qwen3``. ``template_hash`` has the first 16
-    hexadecimal digits of its chat template's SHA-256. All fields except the family can be empty."""
+    """The tested model. All fields except the family can be empty.
+
+    ``family`` is the public name of the model family, such as ``qwen3``. ``template_hash`` has the first 16 hexadecimal
+    digits of the chat template's SHA-256.
+    """
 
     family: Annotated[PublicText, Field(min_length=1)]
     parameters: NonNegativeInt | None = None
@@ -95,7 +100,7 @@ class SharedModel(_SharedTable):
 
 
 class SharedSettings(_SharedTable):
-    """A setup's settings. ``template`` is true if the model's chat template described the tools."""
+    """The settings of a tool-calling setup. ``template``: whether the model's chat template described the tools."""
 
     format: PublicText
     style: Style
@@ -108,7 +113,7 @@ class SharedSettings(_SharedTable):
 
 
 class SharedScore(_SharedTable):
-    """The score for one kind of task: the numbers of tasks, valid answers, correct answers and unnecessary calls."""
+    """A setup's score in one kind of task: how many tasks, valid answers, correct answers and unnecessary calls."""
 
     tasks: NonNegativeInt
     valid: NonNegativeInt
@@ -123,7 +128,7 @@ class SharedScore(_SharedTable):
 
 
 class SharedTrial(_SharedTable):
-    """A setup with its score for each kind of task."""
+    """A tool-calling setup with its score for each kind of task."""
 
     settings: SharedSettings
     scores: dict[TaskKind, SharedScore]
@@ -138,8 +143,12 @@ class SharedTrial(_SharedTable):
 
 
 class SharedResult(_SharedTable):
-    """A probe's result. ``native`` is the server's own tool calling. ``best`` is the best setup, possibly the native
-    one, or None if no setup produced a correct call."""
+    """The publishable result of a probe.
+
+    ``made`` is the date. ``is_whole``: whether all tasks were run. ``native`` is the trial of the server's own tool
+    calling. ``best`` is the trial of the best setup, possibly the native one, or None if no setup produced a correct
+    call.
+    """
 
     version: Literal[1] = 1
     adapter: PublicText = __version__
@@ -152,7 +161,7 @@ class SharedResult(_SharedTable):
 
     @property
     def file_name(self) -> str:
-        """The file's usual name: model, quantization and engine."""
+        """The usual name of the result's file, from the model, its quantization and the engine."""
         parts = (self.model.family, format_parameters(self.model.parameters), self.model.quantization, self.engine.kind)
         return "-".join(re.sub(r"[^\w.]+", "-", part).lower() for part in parts if part) + ".json"
 
@@ -161,7 +170,7 @@ class SharedResult(_SharedTable):
 
 
 def format_parameters(parameters: int | None) -> str:
-    """Abbreviate a number of parameters: ``135M``, ``7.6B``, or "" if it is unknown."""
+    """Abbreviate a model's number of parameters, like ``135M`` or ``7.6B``. Returns "" if the number is unknown."""
     if parameters is None:
         return ""
     for unit, size in (("B", 10**9), ("M", 10**6), ("K", 10**3)):
@@ -171,7 +180,11 @@ def format_parameters(parameters: int | None) -> str:
 
 
 def check_shareable(engine: EngineDetails, format: str) -> None:
-    """Raise UsageError if the model's family is unknown, or if a published result would contain private text."""
+    """Check that a probe's result can be published.
+
+    Raises UsageError if ``format`` is a file, if the model's family is unknown, or if the result would contain private
+    text.
+    """
     if is_format_file(format):
         raise UsageError(
             f"--share needs a built-in format, because other users do not have the file {format}; omit --share"
@@ -187,7 +200,10 @@ def check_shareable(engine: EngineDetails, format: str) -> None:
 
 
 def build_shared_result(found: Probe, engine: EngineDetails, template_hash: str, made: str) -> SharedResult:
-    """Return the publishable part of a probe's result. Raises UsageError if a string in it looks private."""
+    """Return the publishable result of a probe. ``made`` is the date, like 2026-05-31.
+
+    Raises UsageError if a string in the result looks private.
+    """
     best = found.best
     try:
         return SharedResult(

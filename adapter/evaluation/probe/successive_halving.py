@@ -1,8 +1,9 @@
-"""Run a few tasks with every setup, more tasks with the better setups, and all tasks with the best one.
+"""Compare tool-calling setups by successive halving (Jamieson and Talwalkar 2016).
 
-Successive halving (Jamieson and Talwalkar 2016) spends most of the time on setups that can still win. The server's own
-tool calling gets as many tasks as the best setup, so that the two can be compared. Each round gets an equal share of
-the remaining time. If the planned tasks do not fit into this share, all setups in the round get fewer tasks.
+The probe runs a few tasks with every setup, more tasks with the better setups, and all tasks with the best one. It
+therefore spends most of the time on setups that can still win. The server's own tool calling gets as many tasks as the
+best setup, so that the two can be compared. Each round gets an equal share of the remaining time. If the planned tasks
+do not fit into this share, all setups in the round get fewer tasks.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from adapter.prompting.calling_setup import CallingSetup
 from adapter.prompting.system_prompt import Style
 
 RUNGS = ((2, 5), (4, 3), (8, 1), (len(TASKS), 1))
-"""For each round: the number of tasks that a setup has run when the round ends, and how many setups then continue. The
-server's own tool calling always continues."""
+"""For each round: the total number of tasks per setup at its end, and the number of setups in the next round.
+
+The server's own tool calling is not counted, and is in every round.
+"""
 
 MIN_TASKS = RUNGS[0][0]
 """Minimum number of tasks per setup, even on a slow machine: one task with a call and one without."""
@@ -34,7 +37,10 @@ STOPPED = "stopped by the user"
 
 @dataclass(slots=True)
 class SetupTrial:
-    """A setup's outcomes. ``refusal`` is the server's error message if it rejected the setup, otherwise ""."""
+    """A setup and the outcomes of its tasks.
+
+    ``refusal`` is the server's error message if the server rejected the setup, otherwise "".
+    """
 
     setup: CallingSetup
     outcomes: list[TaskOutcome] = field(default_factory=list)
@@ -84,7 +90,7 @@ def _sum_rates(outcomes: Sequence[TaskOutcome]) -> float:
 
 @dataclass(slots=True)
 class Probe:
-    """A probe's trials, in order. ``ended`` is the reason why the probe ended early, or "" if it did not."""
+    """The trials of a probe: one for each setup. ``ended`` is the reason why the probe ended early, or ""."""
 
     trials: list[SetupTrial]
     ended: str = ""
@@ -96,8 +102,11 @@ class Probe:
 
     @property
     def best(self) -> SetupTrial | None:
-        """The best trial, compared on the same tasks: among the setups that ran the most tasks, and the server's own
-        tool calling. None if no setup produced a correct call."""
+        """The best trial, or None if no setup produced a correct call.
+
+        The setups that ran the most tasks are compared with each other and with the server's own tool calling, by the
+        tasks that all of them ran.
+        """
         tried = [trial for trial in self.trials if trial.outcomes]
         ours = [trial for trial in tried if not trial.setup.native]
         tasks = max((len(trial.outcomes) for trial in ours or tried), default=0)
@@ -109,7 +118,8 @@ def list_candidates(format: str, *, can_constrain: bool, can_use_template: bool 
     """Return the setups to try for a model that probably writes ``format``, the most promising first.
 
     ``can_constrain`` is true if the server can constrain output, and ``can_use_template`` if the model's chat template
-    can describe the tools. The constraint ``required`` is not tried, because ``prefer`` allows the same calls and text.
+    can describe the tools. The constraint ``required`` is not tried, because ``prefer`` allows the same calls, and also
+    text.
     """
     constrained = (
         [CallingSetup(format, style, mode) for mode, styles in CONSTRAINED for style in styles] if can_constrain else []
@@ -125,7 +135,7 @@ CONSTRAINED: tuple[tuple[Constraint, tuple[Style, ...]], ...] = (
     ("arguments", ("compact", "small")),
     ("prefer", ("bare", "compact", "small")),
 )
-"""Prompt styles to try with each constraint."""
+"""The constraints to try, each with the prompt styles to combine it with."""
 
 
 def probe_model(
@@ -137,10 +147,11 @@ def probe_model(
     time_limit_s: float = 600.0,
     observe: Callable[[SetupTrial, int, int], None] = lambda _trial, _done, _planned: None,
 ) -> Probe:
-    """Try ``setups``. After each outcome, call ``observe`` with the trial, and the finished and planned numbers of
-    outcomes.
+    """Compare ``setups`` by successive halving, and return their trials.
 
-    Ctrl-C and the time limit end the probe with partial results. Raises TransportError if every setup fails.
+    ``rungs`` has the same meaning as `RUNGS`. ``observe`` is called after each task with the trial, the number of
+    finished tasks, and the estimated total number of tasks. Ctrl-C and the time limit end the probe with partial
+    results. Raises TransportError if every setup fails.
     """
     observe = wrap_observer(observe, "observe")
     found = Probe([SetupTrial(setup) for setup in setups])
@@ -175,7 +186,10 @@ def probe_model(
 
 
 def _run_task(runner: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
-    """Run a task. Return False if the server refused the setup, because it would then refuse all other tasks."""
+    """Run a task and add its outcome to ``trial``. Returns False if the server refused the setup.
+
+    It would then also refuse all other tasks.
+    """
     try:
         trial.outcomes.append(runner.run(task, trial.setup))
     except TransportError as error:
@@ -185,7 +199,10 @@ def _run_task(runner: TaskRunner, trial: SetupTrial, task: ProbeTask) -> bool:
 
 
 def find_largest_fitting_rung(task_limit: int, active: Sequence[SetupTrial], share_s: float) -> int:
-    """Return how many tasks (at most ``task_limit``) each active setup can complete in another ``share_s`` seconds."""
+    """Return the number of tasks that each active setup will have run after another ``share_s`` seconds.
+
+    The number is at most ``task_limit``. It is estimated from the mean duration of the tasks so far.
+    """
     outcomes = [outcome for trial in active for outcome in trial.outcomes]
     if not outcomes:
         return task_limit
@@ -198,7 +215,7 @@ def find_largest_fitting_rung(task_limit: int, active: Sequence[SetupTrial], sha
 def _estimate_remaining(
     active: Sequence[SetupTrial], rungs: Sequence[tuple[int, int]], tasks: Sequence[ProbeTask]
 ) -> int:
-    """Estimate the number of outcomes that are still to come."""
+    """Estimate the number of tasks that the probe will still run, in this round and the later ones (``rungs``)."""
     (task_limit, _), *later = rungs
     task_limit = min(task_limit, len(tasks))
     left = sum(max(0, task_limit - len(trial.outcomes)) for trial in active if not trial.refusal)

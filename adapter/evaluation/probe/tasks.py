@@ -1,6 +1,6 @@
-"""The tasks of a probe, from tasks.toml: short requests over fixed tool sets, with their correct calls.
+"""Load a probe's tasks from tasks.toml: short requests for fixed tool sets, with their correct calls.
 
-They are general, and not from any benchmark. They cover requests with and without a call, numbers, enums, nested
+The tasks are general, and not from any benchmark. They cover requests with and without a call, numbers, enums, nested
 values, lists, edits, parallel calls, and continuing after a result or an error. Most tasks have the same tools, so that
 a server can cache this part of the prompt. Some have the tools of a shop or a smart home, because a setup that suits
 one tool set may make needless calls with another. Consecutive tasks differ in kind, because weak setups get only the
@@ -25,7 +25,10 @@ TaskKind: TypeAlias = Literal["one call", "nested values", "several calls", "aft
 
 @dataclass(frozen=True, slots=True)
 class ProbeCall:
-    """A call. In an expected call, ``arguments`` has the arguments that a correct call must contain."""
+    """A call that a model made, or a call that a task expects.
+
+    ``arguments`` of an expected call are the arguments that a correct call must contain.
+    """
 
     name: str
     arguments: JsonObject
@@ -33,7 +36,10 @@ class ProbeCall:
 
 @dataclass(frozen=True, slots=True)
 class ProbeTask:
-    """A task. ``expected`` has the correct calls, in any order. It is empty if the task needs no call."""
+    """A task of a probe: a conversation to continue, the tools, and the correct calls.
+
+    The model can make the ``expected`` calls in any order. They are empty if the task needs no call.
+    """
 
     name: str
     messages: tuple[JsonObject, ...]
@@ -56,6 +62,7 @@ class ProbeTask:
         return "nested values" if has_nested_value else "one call"
 
     def is_right(self, calls: Sequence[ProbeCall], content: str) -> bool:
+        """Return whether the answer has exactly the expected calls or, if none are expected, text and no calls."""
         if not self.expected:
             return not calls and bool(content.strip())
         remaining = list(calls)
@@ -82,8 +89,11 @@ def _matches(call: ProbeCall, expected: ProbeCall) -> bool:
 
 
 def _are_equal(value: Json, expected: Json) -> bool:
-    """Compare JSON values. In strings, letter case, outer whitespace and a final period are ignored. Objects in
-    ``value`` may have additional keys. An expected ``{"one_of": [...]}`` matches any of its values."""
+    """Return whether a JSON value equals the expected one.
+
+    In strings, letter case, outer whitespace and a final period are ignored. Objects in ``value`` may have additional
+    keys. An expected ``{"one_of": [...]}`` matches any of its values.
+    """
     if isinstance(expected, dict) and "one_of" in expected:
         return any(_are_equal(value, each) for each in expected["one_of"])
     if isinstance(expected, dict):

@@ -1,4 +1,4 @@
-"""Scenarios with long results, in which few lines are relevant."""
+"""Define scenarios with long tool results, in which only a few lines are relevant."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make_filler(seed: int, lines: int) -> list[str]:
 
 
 def insert_facts(seed: int, lines: int, *facts: str) -> list[str]:
-    """Return lines of filler, with ``facts`` distributed among them."""
+    """Return ``lines`` lines of meaningless text, with ``facts`` inserted as further lines at equal distances."""
     text = make_filler(seed, lines)
     for number, line in enumerate(facts, 1):
         text.insert(len(text) * number // (len(facts) + 1), line)
@@ -44,7 +44,7 @@ def insert_facts(seed: int, lines: int, *facts: str) -> list[str]:
 
 
 class JournalWorld:
-    """Long daily journals, and the states of the machines that they mention."""
+    """A world with long daily journals, and the data of machines that they mention."""
 
     TOOLS: ClassVar = [
         tool("journal", "The journal of a day.", day="string Monday, Tuesday, ..."),
@@ -100,7 +100,7 @@ def solve_two_journals() -> Oracle:
 
 
 class PagedDocumentWorld:
-    """A document in which each page names the next one."""
+    """A world with a document in which each page names the next page to read."""
 
     TOOLS: ClassVar = [tool("page", "One page of the paper.", number="integer Its number.")]
     NEXT: ClassVar = {3: 17, 17: 8, 8: 22, 22: 5}
@@ -123,7 +123,7 @@ def solve_pages() -> Oracle:
 
 
 class CaseDeskWorld:
-    """A desk that opens cases and sends copies of them, for requests that contain a long letter."""
+    """A world in which cases are opened and copied, for a request that contains a long letter."""
 
     TOOLS: ClassVar = [
         tool("open_case", "Open a case.", title="string Its title.", reference="string From the letter."),
@@ -165,7 +165,7 @@ def check_letter(world: CaseDeskWorld, _executed: Sequence[ExecutedCall], answer
 
 
 def expect_facts(*facts: str, after: Sequence[ExpectedCall]) -> Check:
-    """Return a check that the answer contains ``facts``, and that the calls ``after`` were made."""
+    """Return a check that the answer contains ``facts``, and that all calls in ``after`` were made."""
 
     def check(_world: object, executed: Sequence[ExecutedCall], answer: str) -> str:
         done = [ExpectedCall(call.name, call.arguments) for call in executed if call.ok]

@@ -1,4 +1,4 @@
-"""Scenarios with a stateful environment, in which the results of later calls do not reveal a wrong argument."""
+"""Define scenarios with a stateful environment, in which later results do not reveal a wrong argument."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KIND = "stateful"
 
 
 class ShelfWorld:
-    """Slots of a shelf, and an arm that can carry one box at a time."""
+    """A world with a shelf of slots, and an arm that can carry one box at a time."""
 
     TOOLS: ClassVar = [
         tool("pick", "Take the box out of a slot; the arm has to be empty.", slot="string A letter."),
@@ -69,7 +69,7 @@ def check_weigh(world: ShelfWorld, executed: Sequence[ExecutedCall], answer: str
 
 
 class BankWorld:
-    """Bank accounts. Transfers cannot be undone."""
+    """A world with bank accounts. Transfers cannot be undone."""
 
     TOOLS: ClassVar = [
         tool("balance", "The balance of an account, in cents.", account="string Its name."),
@@ -116,7 +116,7 @@ def check_savings(world: BankWorld, _executed: Sequence[ExecutedCall], answer: s
 
 
 class FolderWorld:
-    """Folders. Every call starts from the current folder."""
+    """A world with nested folders. Every call refers to the current folder."""
 
     TOOLS: ClassVar = [
         tool("enter", "Go into a folder below the present one, or up with '..'.", folder="string Its name."),
@@ -172,7 +172,7 @@ def check_budgets(_world: FolderWorld, executed: Sequence[ExecutedCall], answer:
 
 
 class BoilerWorld:
-    """A boiler. Its pressure can only rise while the valve is open, and the tank bursts above 80."""
+    """A world with a boiler. The pressure can only rise while the valve is open, and the tank bursts above 80 bar."""
 
     TOOLS: ClassVar = [
         tool("valve", "Open or close the valve.", open="boolean True to open it."),
@@ -213,7 +213,7 @@ def check_seal(world: BoilerWorld, _executed: Sequence[ExecutedCall], answer: st
 
 
 class SeatWorld:
-    """Seats that are reserved and confirmed. Only the newest token can be confirmed."""
+    """A world with seats that are reserved and then confirmed. Only the latest reservation can be confirmed."""
 
     TOOLS: ClassVar = [
         tool("free", "The free seats of a row.", row="integer Its number."),

@@ -1,4 +1,4 @@
-"""Scenarios that test the choice among similar tools: eight verbs for ten kinds of records make 80 tools."""
+"""Define scenarios that test the choice among similar tools: eight verbs for ten kinds of records make 80 tools."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ VERBS: dict[str, tuple[str, dict[str, str]]] = {
 
 
 def select_tools(count: int, *required: str) -> list[JsonObject]:
-    """Return ``count`` tools, including ``required``, in the order of all tools."""
+    """Return ``count`` tool definitions: the tools named ``required``, then similar tools, then others.
+
+    The definitions are in the order of all 80 tools.
+    """
     tools = {
         f"{verb}_{kind}": tool(f"{verb}_{kind}", f"{summary.format(kind)} ({about}).", **parameters)
         for kind, about in RECORD_KINDS.items()
@@ -46,7 +49,8 @@ def select_tools(count: int, *required: str) -> list[JsonObject]:
 
 
 class Records:
-    """The records, which the verbs change. ``state`` has each record's status, owner and notes, by id."""
+    """A world of records with a tool for each verb and kind of record. ``state`` has each record's fields, by its
+    id."""
 
     def __init__(self, records: dict[str, JsonObject]) -> None:
         self.state = {id: {"status": "open", "owner": "nobody", "notes": [], **each} for id, each in records.items()}
@@ -101,7 +105,11 @@ def _make_scenario(
     name: str, count: int, user: str, steps: Sequence[Sequence[ExpectedCall]], answer: str, facts: Sequence[str],
     changes: dict[str, JsonObject], easy: bool = False,
 ) -> Scenario:  # fmt: skip
-    """Build a scenario. ``changes`` has the expected changes by record id; all other fields must stay unchanged."""
+    """Build a scenario from the ``steps`` of its solution.
+
+    ``count`` is the number of tools. ``facts`` are strings that the answer must contain. ``changes`` has the expected
+    changes by record id; all other fields must stay unchanged.
+    """
 
     def create_oracle() -> Oracle:
         for step in steps:

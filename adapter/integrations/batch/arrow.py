@@ -51,15 +51,21 @@ DAMAGE = (pa.ArrowException, ArithmeticError, LookupError, MemoryError, OSError,
 
 
 def iter_batches(path: Path) -> Iterator[bytes]:
-    """Yield the rows of a Parquet or Arrow file as Arrow streams, one for each block. Every run yields the same blocks.
-    The file is read in a separate process with limits. Raises UsageError if the file is invalid."""
+    """Yield the rows of a Parquet or Arrow file as Arrow streams, one for each block of rows.
+
+    The blocks are the same in every run. The file is read in a separate process with limits. Raises UsageError if it is
+    invalid.
+    """
     _check_names(_read_header(path)[1].names, path)
     with closing(_read(path, BATCH_ROWS)) as values:
         yield from islice(values, 2, None)
 
 
 def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
-    """Parse an Arrow stream. Return it with result columns, and its totals. Raises UsageError for unreadable rows."""
+    """Parse the rows of an Arrow stream. Return the stream with the result columns, and the totals of its rows.
+
+    Raises UsageError if the rows cannot be decoded.
+    """
     try:
         table, counts = with_columns(row_parser, pa.ipc.open_stream(block).read_all())
         return arrow_worker.to_stream(table), counts
@@ -70,7 +76,7 @@ def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
 
 
 def read_block_to_lines(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
-    """Parse an Arrow stream. Return its rows as JSON lines with the result columns, and its totals."""
+    """Parse the rows of an Arrow stream. Return them as JSON lines with the result columns, and their totals."""
     stream, counts = read_block(row_parser, block)
     table = pa.ipc.open_stream(stream).read_all()
     decoder = RowDecoder(table.schema.metadata)
@@ -203,7 +209,8 @@ _FEATURES: JsonObject = {
 
 
 def _build_metadata(table_or_schema: Any) -> dict[bytes, bytes] | None:
-    """Return the metadata, with the result columns added to Hugging Face's features. Unlisted columns are ignored."""
+    """Return a table's metadata, with the result columns added to Hugging Face's list of columns (``features``),
+    because the datasets library ignores columns that are not listed."""
     metadata: dict[bytes, bytes] = dict(
         (table_or_schema.schema if isinstance(table_or_schema, pa.Table) else table_or_schema).metadata or {}
     )

@@ -1,7 +1,7 @@
-"""Read a Parquet or Arrow file in blocks: a job of `adapter.workspace.sandbox.bounded_worker`.
+"""Read a Parquet or Arrow file in blocks, as a job of `adapter.workspace.sandbox.bounded_worker`.
 
-A file of a few kilobytes can expand to gigabytes of rows, and a damaged one can crash the decoder. This file imports no
-module of the package.
+A file of a few kilobytes can expand to gigabytes of rows, and a damaged one can crash the decoder. This file must not
+import other modules of the package.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ def _split(batch: Any) -> Iterator[Any]:
 
 
 def _estimate_size(array: Any) -> int:
-    """Return the approximate size of an array as Python objects. In a file, shared strings and nulls take less."""
+    """Return the approximate size of an array as Python objects, in bytes. It can be far larger than in the file, where
+    equal strings are stored once."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -117,6 +118,7 @@ def _estimate_size(array: Any) -> int:
 
 
 def to_stream(table: Any) -> bytes:
+    """Encode a pyarrow.Table in Arrow's stream format."""
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()

@@ -13,13 +13,15 @@ Kind: TypeAlias = Literal["lines", "table"]
 
 LINES, TABLES = (".jsonl", ".ndjson"), (".parquet", ".arrow")
 STREAM = "-"
+"""Path that means standard input or output."""
 _IGNORED_PREFIXES = ("cache-", ".", "_")
 """Prefixes of files that datasets or Spark writes next to the data."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """An input file. ``path`` is None for standard input, and ``target`` None for standard output."""
+    """An input file, and the file for its results. ``path`` is None for standard input, ``target`` for standard
+    output."""
 
     path: Path | None
     target: Path | None
@@ -35,7 +37,8 @@ class InputFile:
         return self.path.stat().st_size if self.path else None
 
     def compute_size(self, block: BatchStats) -> int:
-        """Return the number of this file's bytes in ``block``. For a table, it is estimated from the average row."""
+        """Return the size of the rows counted in ``block``, in bytes of this file. For a table, it is estimated from
+        the average size of a row."""
         if self.kind == "lines" or self.path is None:
             return block.size
         from adapter.integrations.batch import arrow

@@ -34,7 +34,10 @@ Path: TypeAlias = tuple[str | int, ...]
 
 @dataclass(slots=True)
 class ColumnShape:
-    """The ``count`` values at one position in the rows. ``is_json`` is True if they are stored as JSON strings."""
+    """Statistics of the values in a column, or in a nested field or list, from which the Arrow type follows.
+
+    ``count`` is the number of values, and ``is_json`` is True if they must be stored as JSON strings.
+    """
 
     depth: int = 0
     count: int = 0
@@ -83,6 +86,7 @@ class ColumnShape:
             self.items.add(inner)
 
     def is_optional(self, name: str) -> bool:
+        """Return whether some objects lack the field ``name``."""
         return self.fields[name].count < self.count - self.has_null
 
     def settle(self, is_optional: bool = False) -> None:
@@ -106,7 +110,7 @@ class ColumnShape:
         return pa.bool_() if bool in self.kinds else pa.int64() if int in self.kinds else pa.string()
 
     def encode(self, value: Json, is_optional: bool = False) -> Any:
-        """Convert a value for a column of the type that `build_type` returns."""
+        """Convert a value to the type that `build_type` returns."""
         if self.is_json:
             return None if value is None and not is_optional else json.dumps(value)
         if isinstance(value, dict):
@@ -129,6 +133,8 @@ class ColumnShape:
 
 
 def build_metadata(rows: ColumnShape) -> dict[bytes, bytes]:
+    """Return the schema metadata from which `RowDecoder` restores the rows: the paths of JSON strings and of optional
+    fields."""
     found: dict[str, list[Path]] = {"json": [], "optional": []}
     for kind, path in rows.list_paths():
         found[kind].append(path)
@@ -136,8 +142,8 @@ def build_metadata(rows: ColumnShape) -> dict[bytes, bytes]:
 
 
 class RowDecoder:
-    """Restores the JSON rows of a table. ``metadata`` is the schema's metadata, which lists the paths of JSON strings.
-    Tables from other programs lack this list and stay unchanged."""
+    """Restores the original JSON rows of a table. ``metadata`` is the metadata of its schema, built by
+    `build_metadata`. Rows of tables from other programs stay unchanged."""
 
     def __init__(self, metadata: dict[bytes, bytes] | None) -> None:
         try:

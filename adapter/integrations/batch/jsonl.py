@@ -18,13 +18,14 @@ LINE = "line"
 
 
 def iter_blocks(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the file in blocks of whole lines. Every run yields the same blocks."""
+    """Yield the file in blocks of whole lines. The blocks are the same in every run, so an interrupted run can
+    resume."""
     while block := file.read(BLOCK_BYTES):
         yield block if block.endswith(b"\n") else block + file.readline()
 
 
 def read_block(row_parser: RowParser, block: bytes) -> tuple[bytes, BatchStats]:
-    """Parse ``block``. Return its lines, except blank ones, with the result columns, and their totals."""
+    """Parse the lines of ``block``. Return them with the result columns, without blank lines, and their totals."""
     counts = BatchStats(size=len(block))
     lines = [_read_line(row_parser, line, counts) for line in block.split(b"\n") if line.strip()]
     return b"".join(lines), counts

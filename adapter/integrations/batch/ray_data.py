@@ -1,4 +1,4 @@
-"""Batch parsing on a cluster with Ray Data."""
+"""Run a batch on a cluster, with Ray Data."""
 
 from __future__ import annotations
 

@@ -38,6 +38,7 @@ from adapter.integrations.batch.stats import BatchStats
 ProgressCallback: TypeAlias = Callable[[BatchStats], object]
 """Called with the totals after each block."""
 Block: TypeAlias = tuple[bytes, BatchStats]
+"""The output for a block of rows, and its totals."""
 
 
 @dataclass(slots=True)
@@ -63,7 +64,7 @@ def process_files(
     jobs: int = 1,
     on_progress: ProgressCallback = lambda _: None,
 ) -> BatchStats:
-    """Parse all rows of ``sources`` with ``jobs`` processes.
+    """Parse all rows of ``sources`` with ``jobs`` processes, and return the totals. ``out`` is the output path.
 
     Raises UsageError if the output exists or belongs to another run, and AdapterError if a process dies.
     """

@@ -60,7 +60,7 @@ class RowSettings:
 
 
 class RowParser:
-    """Parses rows. Raises UsageError if the settings are invalid. `build_columns` raises no exceptions."""
+    """Parses the model outputs in rows. Raises UsageError if the settings are invalid."""
 
     def __init__(self, settings: RowSettings) -> None:
         get_policy(settings.policy)
@@ -69,7 +69,8 @@ class RowParser:
         self._tools = _parse_tools(settings.tools)
 
     def build_columns(self, row: JsonObject) -> JsonObject:
-        """Return the values of all `COLUMNS` for ``row``."""
+        """Return the values of all `COLUMNS` for ``row``. Errors are not raised, but returned in the column
+        ``error``."""
         settings = self.settings
         try:
             tools = self._tools if settings.tools_column is None else _parse_tools_column(row, settings.tools_column)
@@ -102,6 +103,7 @@ def build_error_columns(message: str) -> JsonObject:
 
 
 def to_openai_tool_calls(calls: Sequence[ToolCall]) -> list[Json]:
+    """Return calls as OpenAI's ``tool_calls``, with the arguments as JSON text."""
     return [
         {
             "id": call.id,
@@ -146,7 +148,8 @@ def _get_text(row: JsonObject, column: str) -> str:
 
 
 def _parse_tools_column(row: JsonObject, column: str) -> ToolSet:
-    """Return the tools in a column: JSON text, or a list, without the nulls that Parquet adds for missing keys."""
+    """Return the tools in a column, which has JSON text or a list. Nulls are removed from a list, because Parquet adds
+    them for missing keys."""
     settings = get_nested(row, column)
     if settings is None:
         return _NO_TOOLS

@@ -1,4 +1,4 @@
-"""Totals of a batch run."""
+"""Count the rows, calls, repairs and errors of a batch run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The interfaces of the engines' releases: module locations, class names and method signatures.
+"""Find the modules, classes and methods of the installed vLLM or SGLang, whose names differ between releases.
 
-They cover the releases listed in docs/engines.md. For any other interface, `InterfaceError` is raised, which lists the
-interfaces that were tried.
+The releases listed in docs/engines.md are supported. For others, `InterfaceError` lists the names that were tried.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ class InterfaceError(AdapterError):
 
 
 def warn_on_failure(log: logging.Logger) -> Callable[[Callable[[], None]], Callable[[], bool]]:
-    """Decorate a registration: if it fails for any reason, log one warning and return False.
+    """Decorate a function that registers parsers: if it fails for any reason, log one warning and return False.
 
     An engine calls the entry points of all installed packages in each of its processes. An exception would end even a
-    process that does not use the parsers of this package.
+    process that does not use this package's parsers.
     """
 
     def decorate(register: Callable[[], None]) -> Callable[[], bool]:
@@ -61,7 +60,7 @@ def describe_failure(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModuleLocation:
-    """The name that a module has since release ``since``."""
+    """The name of a module in the release ``since`` and later ones."""
 
     since: str
     module: str
@@ -156,7 +155,7 @@ class VllmCompat:
 
 
 class SglangCompat:
-    """Interface of the installed SGLang. Raises InterfaceError if it is unknown."""
+    """The classes of the installed SGLang that the plugin uses. Raises InterfaceError if one is missing."""
 
     def __init__(self) -> None:
         calls = _import_first("sglang", SGLANG_CALLS)

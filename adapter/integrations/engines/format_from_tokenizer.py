@@ -13,9 +13,9 @@ from adapter.parsing.formats import FORMATS, get_format, guess_format
 from adapter.parsing.marker_tables import END_OF_TURN, NEXT_TURN
 
 PROMPT_TAIL = 64
-"""Number of tokens at the end of a prompt that certainly include the whole generation prompt."""
+"""Number of tokens at the end of a prompt that are decoded to find the generation prompt. It is always shorter."""
 OUTPUT_TAIL = 32
-"""Number of tokens at the end of the output that certainly include a multi-token closing marker."""
+"""Number of tokens at the end of the output that are decoded to find a closing marker of several tokens."""
 
 
 class Tokenizer(Protocol):
@@ -43,7 +43,8 @@ def _detect_format(template: str | None, model: str | None) -> Format | None:
 
 
 def find_generation_prompt(tokenizer: object, arguments: JsonObject) -> str | None:
-    """Return the template's generation prompt for ``arguments`` (``enable_thinking``, ...), or None if unknown."""
+    """Return the generation prompt that the chat template renders with ``arguments``, such as ``enable_thinking``, or
+    None if it cannot be rendered."""
     try:
         return _find_generation_prompt(tokenizer, json.dumps(arguments, sort_keys=True))
     except TypeError:  # arguments that are not JSON, or an unhashable tokenizer
@@ -74,7 +75,7 @@ def _find_generation_prompt(tokenizer: object, arguments: str) -> str | None:
 
 
 class ReasoningMarkers:
-    """A format's reasoning markers as tokens. If ``format`` is None, all formats' markers."""
+    """Finds the reasoning markers of ``format``, or of all formats if it is None, in token ids."""
 
     def __init__(self, tokenizer: Tokenizer, format: Format | None) -> None:
         self._tokenizer = tokenizer
@@ -173,7 +174,8 @@ class ReasoningMarkers:
 
 @lru_cache(maxsize=16)
 def find_reasoning_markers(tokenizer: Tokenizer, format: Format | None) -> ReasoningMarkers:
-    """Return a tokenizer's markers, cached: vocabularies are large, and engines create a parser per response."""
+    """Return the `ReasoningMarkers` of a tokenizer. They are cached, because vocabularies are large and engines create
+    a parser for each response."""
     return ReasoningMarkers(tokenizer, format)
 
 

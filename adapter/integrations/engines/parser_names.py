@@ -1,11 +1,11 @@
-"""Names of the parsers, for both engines."""
+"""List the names under which the parsers are registered with both engines."""
 
 from __future__ import annotations
 
 from adapter.parsing.formats import FORMATS
 
 NAME = "adapter"
-"""Name of the parsers that detect the format. Other parsers have this name with a format appended."""
+"""Name of the parsers that detect the format. Parsers for one format append its name: ``adapter_hermes``."""
 
 
 def list_parser_names() -> dict[str, str | None]:

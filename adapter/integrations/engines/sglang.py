@@ -1,4 +1,4 @@
-"""SGLang's tool call parsers and reasoning parsers: ``--tool-call-parser adapter``.
+"""Provide tool call parsers and reasoning parsers for SGLang: ``--tool-call-parser adapter``.
 
 Releases with plugins call `register` through an entry point (``sglang.srt.plugins``). For older releases, ``python -m
 adapter.integrations.engines.sglang ARGS...`` registers the parsers and starts SGLang's server with ``ARGS``. SGLang is
@@ -57,7 +57,8 @@ def _format(name: str | None, tokenizer: object) -> Format | None:
 
 
 class ContentText(str):
-    """A complete response's content without calls. The tool parser parses ``raw``, the response without reasoning."""
+    """The content of a complete response, which also carries ``raw``, the response without its reasoning, for the tool
+    parser. SGLang passes it between the two parsers as a string."""
 
     __slots__ = ("raw",)
     raw: str

@@ -1,4 +1,4 @@
-"""Parse one response from an inference engine: chunks of text in; content, reasoning and calls out."""
+"""Parse the text of one response inside an inference engine, and return its content, reasoning and calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from adapter.parsing.parser import Parser
 from adapter.tools.tool_set import ToolSet
 
 TAIL = 64
-"""Number of final characters by which streams of the same length are distinguished."""
+"""Number of characters at the end of a stream that are compared to tell it from other streams of the same length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class EngineCallDelta:
 
 @dataclass(slots=True)
 class EngineDelta:
-    """The parsed result of a chunk. ``completed`` has the calls that end in this chunk."""
+    """The parsed content, reasoning and call deltas of a chunk. ``completed`` has the calls that end in this chunk."""
 
     content: str = ""
     reasoning: str = ""
@@ -101,7 +101,7 @@ class StreamAdapter:
         return self._parser.close()
 
     def has_read(self, text: str) -> bool:
-        """Return whether ``text`` equals the parsed text. Only the length and the end of the texts are compared."""
+        """Return whether ``text`` is the text parsed so far. Only the length and the end of the texts are compared."""
         return len(text) == self.position and text.endswith(self._tail)
 
     def find_end_of_reasoning(self, events: Sequence[Event]) -> int | None:
@@ -198,10 +198,10 @@ def _list_reasoning_markers(format: Format | None) -> tuple[frozenset[str], froz
 
 
 class ReasoningRemainder(str):
-    """The text after reasoning, as a string that also carries a parsed result.
+    """The text after the reasoning, which also carries ``delta``, a parsed result, for the tool parser.
 
-    The engine passes it from the reasoning parser to the tool parser. ``delta`` is the result of a complete response,
-    or the result before this text in a stream. The string is truthy if the text or ``delta`` is not empty.
+    The engine passes it from the reasoning parser to the tool parser as a string. ``delta`` is the result of a complete
+    response or, in a stream, the result before this text. The string is truthy if the text or ``delta`` is not empty.
     """
 
     __slots__ = ("delta",)

@@ -1,4 +1,4 @@
-"""vLLM's tool parsers and reasoning parsers: ``--tool-call-parser adapter --reasoning-parser adapter``.
+"""Provide parsers for vLLM: ``--tool-call-parser adapter --reasoning-parser adapter``.
 
 vLLM calls `register` through an entry point (``vllm.general_plugins``), or through the file printed by ``adapter plugin
 vllm``. The parsers named ``adapter`` detect the format from the model's template and name. Names like
@@ -47,7 +47,7 @@ def register() -> None:
 
 
 class VllmParserFactory:
-    """The parser classes for one release of vLLM."""
+    """Creates and registers the parser classes for the installed release of vLLM."""
 
     def __init__(self, vllm: VllmCompat) -> None:
         self._vllm = vllm
@@ -111,7 +111,8 @@ class _VllmParserBase:
         return stream if self.vllm.ends_streams and not previous_text else None
 
     def _ends_response(self, delta_text: str, delta_token_ids: Sequence[int]) -> bool:
-        """Return whether the last token ends the response: a special token that is neither in the text nor a marker."""
+        """Return whether the last token ends the response. It does if it is a special token that is neither part of
+        ``delta_text`` nor a marker."""
         if not delta_token_ids:
             return False
         last = delta_token_ids[-1]

@@ -68,7 +68,7 @@ UNTRUSTED_NOTICE = (
 INSTALL = build_install_command("mcp")
 
 _REJECTED = re.compile(r"HTTP 40[045]\b")
-"""Statuses after which the specification tells clients to try the older protocol."""
+"""HTTP statuses after which clients must try the older protocol, according to the specification."""
 
 _T = TypeVar("_T")
 
@@ -76,9 +76,9 @@ _T = TypeVar("_T")
 class McpTools:
     """Connects to ``servers`` inside a ``with`` block. The ``tools`` attribute contains the tools of all servers.
 
-    A tool named like one of ``existing_tools`` gets the server's name as a prefix: ``git__status``. A call takes at
-    most ``call_s`` seconds. Entering the block raises UsageError, with the last error output of a server, if no server
-    starts.
+    A tool with the name of one of ``existing_tools`` gets the server's name as a prefix: ``git__status``. A call takes
+    at most ``call_s`` seconds. ``state`` is the folder for the pinned tool definitions, by default in the user's state
+    folder. Entering the block raises UsageError, with the last error output of a server, if no server starts.
     """
 
     def __init__(
@@ -124,7 +124,8 @@ class McpTools:
         self._closing.close()
 
     def _build_tools(self, sessions: Sequence[_Session], notes: list[str]) -> Iterator[Tool]:
-        """Yield the tools of all servers, each with the notice that is shown when it needs approval."""
+        """Yield the tools of all servers, each with the notice that is shown when the user must approve a call. Append
+        changed definitions to ``notes``."""
         pins = {id(session): DefinitionPins(session.server.identity, self._state) for session in sessions}
         new_definitions: dict[int, dict[str, Any]] = {}
         for session, listed, name in _assign_names(sessions, self._existing_tools):
@@ -155,7 +156,8 @@ class McpTools:
 def _pin_on_call(
     function: Callable[..., object], pins: DefinitionPins, name: str, definition: Any
 ) -> Callable[..., object]:
-    """Wrap a tool's function so that a call pins the tool's definition: a call means that the tool was approved."""
+    """Return a function like ``function`` that also pins the tool's definition, because a call means that the user has
+    approved it."""
 
     def call(**arguments: Json) -> object:
         pins.save({name: definition})

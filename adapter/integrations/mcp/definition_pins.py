@@ -1,4 +1,4 @@
-"""Pin the tool definitions of third-party MCP servers, to detect changes.
+"""Remember (pin) the tool definitions of third-party MCP servers, to detect changes.
 
 The user's state folder has one file per server. The file contains the hash of each tool's definition and, for diffs,
 the definition itself unless it is long. Models treat descriptions like a prompt, so a server that was harmless when it
@@ -56,7 +56,7 @@ class DefinitionPins:
         )
 
     def save(self, definitions: dict[str, Any]) -> None:
-        """Pin these definitions. If they cannot be stored, the change is reported again next time."""
+        """Pin definitions, given by tool name. If they cannot be stored, changes are reported again next time."""
         with self._lock, suppress(OSError):
             for name, definition in definitions.items():
                 text = _to_json(definition)

@@ -1,4 +1,4 @@
-"""Transport to MCP servers over HTTP that limits the size of messages.
+"""Connect to MCP servers over HTTP with a limit on the size of messages.
 
 The SDK limits the size of the events in a stream, but not the size of other responses.
 """

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 
 TOO_LONG = 70
+"""Exit code after a line that is too long."""
 
 
 def main(limit: int, command: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""`adapter mcp`: serve a dialect's tools as an MCP server, over standard input and output or HTTP.
+"""Serve a dialect's tools as an MCP server, over standard input and output or HTTP (`adapter mcp`).
 
 Clients can use the tools of one workspace, without interactive approval: calls that the mode and the rules do not allow
 are refused, and the response explains how the user can allow them.

@@ -20,18 +20,19 @@ from adapter.core.text.redaction import Redactor
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """A server: a ``command`` with its arguments, or a ``url``.
+    """The configuration of an MCP server: a ``command`` with its arguments, or a ``url``.
 
     ``environment`` has variables for the server, in addition to a few safe ones; the user's API keys are not passed on.
-    If the server is ``trusted``, its read-only hints are believed; otherwise, each tool's first call needs approval.
+    If the server is ``trusted``, its claims that a tool only reads are believed; otherwise, the first call of each tool
+    needs approval.
     """
 
     name: str
     command: tuple[str, ...] = ()
     url: str = ""
     is_sse: bool = False
-    """True if the URL uses the older protocol with server-sent events. Otherwise, it is only tried if the server
-    rejects the current one."""
+    """True if the URL uses the older protocol with server-sent events. If False, the older protocol is tried only after
+    the server rejects the current one."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Headers of all requests to the URL, such as ``Authorization``."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -60,7 +61,10 @@ class McpServer:
 
 
 def parse_servers(text: str) -> list[McpServer]:
-    """Parse a URL, a command line or the path of a JSON file as in Claude Desktop. Raises UsageError if invalid."""
+    """Return the servers that ``text`` names: a URL, a command line, or a JSON file in the format of Claude Desktop.
+
+    Raises UsageError if it is invalid.
+    """
     if text.startswith(("http://", "https://")):
         try:
             parts = urlsplit(text)

@@ -1,3 +1,3 @@
-"""`adapter.wrap`: tool calls for clients of the openai package."""
+"""Add tool calls to clients of the openai package (`adapter.wrap`)."""
 
 __all__ = ["wrap"]

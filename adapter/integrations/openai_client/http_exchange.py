@@ -31,13 +31,15 @@ CHAT, RESPONSES = "/chat/completions", "/responses"
 
 
 def is_chat(http_request: Any) -> bool:
+    """Return whether a request creates a chat completion or a response of the Responses API."""
     return bool(http_request.method == "POST" and http_request.url.path.endswith((CHAT, RESPONSES)))
 
 
 class OpenAIExchange:
-    """An HTTP request and its response. ``answer`` is None if nothing is translated.
+    """An HTTP request of the client and its response. ``answer`` is None if neither is translated.
 
-    ``splits_reasoning`` states whether the server separates reasoning from content.
+    ``http`` is the client's HTTP library, httpx or httpx2. ``store`` returns the store of responses that the request
+    may refer to. ``splits_reasoning`` is True if the server separates reasoning from content.
     """
 
     def __init__(
@@ -95,7 +97,8 @@ class OpenAIExchange:
         )
 
     def choose_abandoned_response(self, response: Any) -> Any:
-        """Return the answer before a failed retry as the client's response, or None if it is unusable."""
+        """After a failed retry, return the answer that preceded it as the client's response, or None if it is
+        unusable."""
         assert isinstance(self.answer, BufferedExchange)
         completion = self.answer.give_up()
         return None if completion is None else self._build_response(response, 200, completion)
@@ -123,7 +126,7 @@ class OpenAIExchange:
         return self._build_streaming_response(response, self._build_response_headers(response), chunks)
 
     def feed_body(self, response: Any, body: bytes) -> Any:
-        """Return the client's response, or the body of a retry."""
+        """Translate the server's complete answer. Return the client's response, or the body of a request to retry."""
         assert isinstance(self.answer, BufferedExchange)
         answer = self.answer.feed(body)
         if not isinstance(answer, tuple):

@@ -22,7 +22,8 @@ _log = logging.getLogger("adapter")
 
 
 class UpstreamInfo:
-    """Information about the server, queried before the first request that needs it, and once for each model."""
+    """Detects the options for a wrapped client's server. The server is queried before the first request that needs it,
+    and once for each model."""
 
     def __init__(
         self, base_url: str, options: TranslationOptions, profile: str, template: TemplateWorker | None
@@ -40,7 +41,7 @@ class UpstreamInfo:
 
     @cached_property
     def _store(self) -> ResponseStore:
-        """Stores responses in memory that later requests may refer to."""
+        """The store of responses that later requests may refer to, in memory."""
         store = ResponseStore()
         weakref.finalize(self, store.close)
         return store

@@ -1,4 +1,4 @@
-"""Add tool calls to an OpenAI client: the same methods and types, without a server in between.
+"""Add tool calls to an OpenAI client by replacing its transport, without a server in between.
 
 The client keeps the SDK's own class; only its transport is replaced. Chat requests with tools, and all requests for a
 new response of the Responses API, which few model servers support, are translated on the way out and back. Everything
@@ -145,7 +145,8 @@ def find_http_library(client: object) -> Any:
 
 
 _Steps: TypeAlias = Generator[Any, Any, Any]
-"""A generator that yields the result of each I/O call, or an awaitable for it, and receives the awaited result."""
+"""A generator that contains the logic of both transports. It yields the result of each I/O call, or an awaitable for
+it, and receives the awaited result."""
 
 
 def _run(steps: _Steps) -> Any:
@@ -235,7 +236,8 @@ class _BaseTransport:
             return exchange.build_refusal(error)
 
     def _finish(self, streamed: StreamedExchange, response: Any, exchange: OpenAIExchange) -> _Steps:
-        """Finish a stream. Return the response to a retry and "", or if there is no retry, None and the last text."""
+        """End the current answer of a stream. Return the response to a follow-up request and b"" or, if there is none,
+        None and the last bytes for the client."""
         body = streamed.build_next_body()
         if body is None:
             return None, streamed.close()

@@ -1,4 +1,4 @@
-"""Pytest integration: replay recorded model answers, and compare tool calls with expected calls."""
+"""Replay recorded model answers in pytest, and compare tool calls with expected calls."""
 
 from adapter.integrations.pytest.assertions import assert_calls as assert_calls
 

@@ -19,8 +19,8 @@ def assert_calls(answer: Any, expected: Sequence[ExpectedCalls], *, partial: boo
     """Raise AssertionError unless ``answer`` makes exactly the ``expected`` calls, in order.
 
     ``answer`` is a completion, a message or a response from the openai SDK, a message from the anthropic SDK, one of
-    these as a dict, a `Turn`, or a list of calls. ``partial`` states whether calls may have more arguments than
-    expected. Raises TypeError for any other answer.
+    these as a dict, a `Turn`, or a list of calls. If ``partial`` is True, calls may have more arguments than expected.
+    Raises TypeError for any other answer.
     """
     __tracebackhide__ = True
     expected_calls: list[_Call] = [(item, ...) if isinstance(item, str) else (item[0], item[1]) for item in expected]
@@ -38,7 +38,8 @@ def assert_calls(answer: Any, expected: Sequence[ExpectedCalls], *, partial: boo
 
 
 def _normalize_pair(actual: _Call, expected: _Call, partial: bool) -> tuple[_Call, _Call]:
-    """Normalize a pair of calls for the diff, so that equal arguments have equal values and the same order."""
+    """Return a pair of calls whose difference shows only real differences: values that compare equal are made
+    identical, and arguments are put in the same order."""
     name, arguments = actual
     if name != expected[0]:
         return actual, expected

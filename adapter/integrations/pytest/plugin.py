@@ -1,4 +1,4 @@
-"""The pytest plugin: fixtures that replay a recording instead of using a model, or record a new one.
+"""Provide pytest fixtures that replay a recording instead of using a model, or record a new one.
 
 pytest loads this module in every run if the package is installed. The module therefore contains only the code that is
 needed without these fixtures. Everything else is imported when a test uses a fixture.
@@ -81,7 +81,7 @@ def async_replayed(
 
 
 class _Replays:
-    """The clients of one test."""
+    """Creates the clients of one test, and saves its new recordings."""
 
     def __init__(self, request: pytest.FixtureRequest, folders: pytest.TempPathFactory, run: int) -> None:
         self._node, self._root, self._run = request.node.nodeid, request.config.rootpath, run

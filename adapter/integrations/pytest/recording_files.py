@@ -11,7 +11,7 @@ from adapter.protocols.recorded_exchange import RecordedExchange, is_exchange_re
 
 
 def load_exchanges(file: Path, conversation: str) -> tuple[list[RecordedExchange], bool]:
-    """Return the exchanges of ``conversation`` and True. If the file has none of them, return all exchanges and False.
+    """Return the exchanges of ``conversation`` and True or, if the file contains none, all its exchanges and False.
 
     Raises UsageError if the file is not a recording.
     """

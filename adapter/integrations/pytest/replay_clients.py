@@ -1,4 +1,4 @@
-"""OpenAI clients for tests: a client that replays a recording, and a client that replaces the requested model."""
+"""Create OpenAI clients for tests: one that replays a recording, and one that replaces the requested model."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ _REPLAY_OPTIONS = TranslationOptions(
 def create_replay_client(
     recorded: ReplayModel, kind: type[Client], fail: Callable[[str], Any], *, stream_arguments: bool
 ) -> Client:
-    """Create a client that replays ``recorded``. The recorded answers are parsed by the installed version of the
-    package.
+    """Create a client that replays ``recorded``. The recorded text is parsed again by the installed version.
 
     ``fail`` is called with a message if there is no answer to a request. It must raise an exception.
     """

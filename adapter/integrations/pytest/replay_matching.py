@@ -43,11 +43,12 @@ class RequestFingerprint:
 
 
 class ReplayModel:
-    """Replays each of the ``exchanges`` once: for an equal request or, if ``in_order``, the next one. Thread-safe.
+    """Answers each request with one of the recorded ``exchanges``, and uses each of them once. It is thread-safe.
 
-    ``name`` is the file's name for messages. ``secrets`` redacts requests as in a recording. A test that runs once for
-    each answer passes ``run``: the index of the answer to the first request, or of the conversation if ``in_order``.
-    Raises NotRecordedError if there are too few conversations.
+    A request gets the answer to an equal request or, if ``in_order`` is True, the next answer. ``name`` is the name of
+    the recording in messages. ``secrets`` redacts requests as in a recording. A test that runs once for each recorded
+    answer passes ``run``: the index of the answer to the first request, or of the conversation if ``in_order``. Raises
+    NotRecordedError if there are too few conversations.
     """
 
     def __init__(

@@ -67,7 +67,8 @@ _KINDS = dict(zip(_TYPED_VALUES, ("integer", "number", "boolean", "array", "obje
 
 @dataclass(frozen=True, slots=True)
 class DerivationResult:
-    """The derived ``format``, or the reason ``why`` there is none, with the samples that were checked."""
+    """The result of deriving a format: the format or the reason why there is none, and the samples that were
+    checked."""
 
     format: Format | None
     """The derived format, or None for the reason ``why``."""

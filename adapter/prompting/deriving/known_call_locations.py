@@ -51,7 +51,7 @@ class CallSpan:
 
 
 Locator: TypeAlias = Callable[[str, int, str, JsonObject], CallSpan]
-"""A function that locates one call by its name and arguments, in a text from an offset on."""
+"""Locates one call. Takes the text, the offset at which to begin, and the call's name and arguments."""
 
 
 def locate_calls(text: str, calls: list[Call], locate: Locator) -> list[CallSpan]:

@@ -239,6 +239,7 @@ def _find_shared(what: str, pieces: Sequence[str]) -> str:
 # ------------------------------------------------------------------- bodies
 
 Describe: TypeAlias = Callable[[Sequence[_Located], _Frame], FormatSpec]
+"""Builds the specification of a format from the located calls and the text around them."""
 
 
 def _build_spans(located: Sequence[_Located]) -> list[CallSpan]:

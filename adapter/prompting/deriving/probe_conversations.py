@@ -1,6 +1,6 @@
-"""Probe conversations that show how a template writes calls, and functions to compare the rendered prompts.
+"""Render probe conversations that show how a chat template writes calls, and compare the rendered prompts.
 
-Every word in them begins with ``zq``, which no template contains.
+Every word in a probe conversation begins with ``zq``, which no template contains.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from adapter.tools.tool_set import ToolSet
 
 Call: TypeAlias = tuple[str, JsonObject]
 PromptRenderer: TypeAlias = Callable[[Sequence[JsonObject], Sequence[Json], bool], str | None]
-"""Renders a prompt from messages and tools, with or without generation prompt. Returns None if the template rejects
-them."""
+"""Renders a chat template. Takes the messages, the tools, and whether to add the generation prompt.
+
+Returns the prompt, or None if the template rejects the messages.
+"""
 
 NAME, OTHER_NAME = "zqname", "zqother"
 KEY, OTHER_KEY = "zqkey", "zqsecond"
@@ -30,7 +32,7 @@ BOS, EOS = "<zqbos>", "<zqeos>"
 """Placeholders for a template's BOS and EOS tokens if they are unknown."""
 
 MAX_RENDERED = 10_000
-"""Maximum length of the text after the user's message, in characters. Real templates write a few hundred."""
+"""Maximum length of a rendered text after the user's message, in characters. Real templates write a few hundred."""
 
 _PROPERTIES: JsonObject = {
     KEY: {"type": "string", "description": "zqtext"},
@@ -66,21 +68,24 @@ TWO_CALLS: list[Call] = [(NAME, {KEY: VALUE}), (OTHER_NAME, {OTHER_KEY: OTHER_VA
 
 @dataclass(frozen=True, slots=True)
 class TemplateConventions:
-    """The form in which a template expects calls."""
+    """The fields and values with which a chat template expects calls in messages."""
 
     arguments: Literal["object", "text"]
-    """The form of a call's arguments: an object, or its JSON as text."""
+    """The type of a call's arguments: an object, or a string with the object's JSON."""
     empty_content: Literal[""] | None
-    """The content of an answer with only calls."""
+    """The content of an assistant message that has only calls."""
     named_ids: bool
     """True if call ids contain the tool's name."""
     with_results: bool
-    """True if results must follow a call."""
+    """True if a message with calls must be followed by their results."""
     with_tools: bool
     """True if the template needs the list of tools."""
 
     def build_call_id(self, call: str, number: int) -> str:
-        """Return a call id: nine letters and digits, which most templates accept, or an id with the tool's name."""
+        """Return an id for the call number ``number``, to the tool ``call``.
+
+        The id has nine letters and digits, which most templates accept, or contains the tool's name.
+        """
         return f"functions.{call}:{number}" if self.named_ids else f"zqid0000{number}"
 
     def build_answer_message(
@@ -109,13 +114,16 @@ QUESTION_MESSAGE: JsonObject = {"role": "user", "content": QUESTION}
 
 
 class RenderedConversations:
-    """Renders conversations after a fixed question. ``conventions`` is the result of `detect_conventions`."""
+    """Renders conversations that begin with a fixed question. ``conventions`` comes from `detect_conventions`."""
 
     def __init__(self, render: PromptRenderer, conventions: TemplateConventions) -> None:
         self._render, self.conventions = render, conventions
 
     def render(self, *messages: JsonObject, add_generation_prompt: bool = False) -> str | None:
-        """Return the text after the user's message, or None if the template rejects or drops the messages."""
+        """Render the question and ``messages``, and return the text after the question.
+
+        Returns None if the template rejects or drops the messages, or if the text is too long.
+        """
         tools = TOOLS if self.conventions.with_tools else []
         prompt = self._render([QUESTION_MESSAGE, *messages], tools, add_generation_prompt)
         if prompt is None or QUESTION not in prompt:
@@ -126,7 +134,11 @@ class RenderedConversations:
     def render_calls(
         self, calls: Sequence[Call], content: str | None = None, reasoning: str | None = None
     ) -> str | None:
-        """Render an answer with calls, up to the first result if the template requires results."""
+        """Render an answer with calls, and return the text after the question.
+
+        If the template requires results, the text ends before the first result. Returns None if the template rejects
+        the messages.
+        """
         messages = [self.conventions.build_answer_message(calls, content, reasoning)]
         if self.conventions.with_results:
             messages += [self.conventions.build_result_message(name, number) for number, (name, _) in enumerate(calls)]
@@ -135,7 +147,10 @@ class RenderedConversations:
 
 
 def detect_conventions(render: PromptRenderer) -> TemplateConventions | None:
-    """Return the first conventions with which the template renders a call's name, key and value, or None."""
+    """Return the first conventions with which the template renders a whole call (its tool's name, key and value).
+
+    Returns None if there are none.
+    """
     for conventions in _list_conventions():
         text = RenderedConversations(render, conventions).render_calls(ONE_CALL)
         if text is None or any(word not in text for word in (KEY, VALUE)) or writes_python_dict(text):
@@ -166,12 +181,12 @@ def split_tokens(text: str) -> list[str]:
 
 
 def find_shared_start(one: str, other: str) -> str:
-    """Return the common prefix of two strings, in whole tokens."""
+    """Return the longest common prefix of two strings that ends between tokens (see `split_tokens`)."""
     return "".join(_find_common_prefix(split_tokens(one), split_tokens(other)))
 
 
 def find_shared_end(one: str, other: str) -> str:
-    """Return the common suffix of two strings, in whole tokens."""
+    """Return the longest common suffix of two strings that begins between tokens (see `split_tokens`)."""
     return "".join(_find_common_prefix(split_tokens(one)[::-1], split_tokens(other)[::-1])[::-1])
 
 

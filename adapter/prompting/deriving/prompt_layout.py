@@ -39,7 +39,7 @@ class CannotDeriveError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TurnLayout:
-    """The text and markers around a template's turns."""
+    """The text and markers that a chat template writes around turns."""
 
     generation_prompt: str = ""
     ends: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class TurnLayout:
     next_turns: tuple[str, ...] = ()
     """Tokens that begin another role's turn."""
     head: int = 0
-    """Number of markers between the end of an answer and the user's message."""
+    """Number of markers between the end of an answer and the text of the next user message."""
     plain: tuple[str, str] | None = None
     """The text before and after an answer without calls."""
     reasoning: dict[str, str] = field(default_factory=dict)
@@ -57,6 +57,7 @@ class TurnLayout:
 
 
 def find_turn_layout(conversations: RenderedConversations) -> TurnLayout:
+    """Find the text and markers around turns by rendering an answer with and without a following user message."""
     generation_prompt = conversations.render(add_generation_prompt=True) or ""
     answer = conversations.conventions.build_answer_message([], ANSWER)
     alone, followed = conversations.render(answer), conversations.render(answer, _FOLLOW_UP_MESSAGE)
@@ -97,7 +98,10 @@ def _split_around(text: str | None, word: str) -> tuple[str, str] | None:
 
 
 def _find_reasoning(conversations: RenderedConversations, plain: tuple[str, str] | None) -> dict[str, str]:
-    """Map the opening to the closing marker of past reasoning, or return {} if the template omits reasoning."""
+    """Return the marker that opens reasoning, mapped to the one that closes it.
+
+    Returns {} if the template does not render the reasoning of earlier answers.
+    """
     for text, end in (
         (conversations.render_calls(ONE_CALL, ANSWER, THOUGHT), ANSWER),
         (conversations.render_calls(ONE_CALL, None, THOUGHT), NAME),
@@ -119,8 +123,10 @@ def _find_reasoning(conversations: RenderedConversations, plain: tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PromptFrame:
-    """The text around calls in a rendered answer: ``prefix`` before the calls in an answer with only calls, ``suffix``
-    after them."""
+    """The text around the calls in a rendered answer.
+
+    ``prefix`` precedes the calls of an answer that has only calls, and ``suffix`` follows them.
+    """
 
     conversations: RenderedConversations
     turns: TurnLayout
@@ -128,7 +134,8 @@ class PromptFrame:
     suffix: str
 
     def render_calls(self, calls: Sequence[Call]) -> str | None:
-        """Render calls without the text around them. Return None if the template rejects or moves them."""
+        """Render calls without ``prefix`` and ``suffix``. Returns None if the template rejects, moves or drops
+        calls."""
         text = self.conversations.render_calls(calls)
         if text is None or not text.startswith(self.prefix) or not text.endswith(self.suffix):
             return None
@@ -138,7 +145,7 @@ class PromptFrame:
 
     @property
     def end(self) -> str:
-        """The text that ends an answer if the server strips no tokens."""
+        """The text after the calls that ends an answer. Most servers remove such end tokens from their responses."""
         return "" if self.suffix.strip() == "" else _take_first_end(self.suffix, self.turns.ends)
 
     def render_answer(self, calls: Sequence[Call], content: str) -> str | None:
@@ -170,7 +177,10 @@ def _take_first_end(text: str, ends: Sequence[str]) -> str:
 
 
 def find_prompt_frame(conversations: RenderedConversations, turns: TurnLayout) -> PromptFrame:
-    """Find the text around calls. Raises CannotDeriveError if the end of a call cannot be recognized."""
+    """Find the text before and after the calls in a rendered answer.
+
+    Raises CannotDeriveError if the end of a call cannot be recognized.
+    """
     one = conversations.render_calls(ONE_CALL)
     if one is None:  # `detect_conventions` has already rendered this call
         raise CannotDeriveError("the template does not always render the same conversation")
@@ -188,7 +198,7 @@ def find_prompt_frame(conversations: RenderedConversations, turns: TurnLayout) -
 
 
 def _find_text_between_results(conversations: RenderedConversations) -> str:
-    """Return the text between two calls' results, or "" if the template cannot render them."""
+    """Return the text between the results of two calls, or "" if the template cannot render two results."""
     conventions = conversations.conventions
     results = (conventions.build_result_message(NAME), conventions.build_result_message(OTHER_NAME, 1, FOLLOW_UP))
     text = conversations.render(conventions.build_answer_message(TWO_CALLS), *results) or ""
@@ -208,7 +218,12 @@ def _find_skippable(text: str, turns: TurnLayout) -> str:
 
 
 def _find_suffix(tail: str, after: str, ends: set[str], *, is_cut: bool) -> str:
-    """Return ``tail`` from the end of the calls: the first of ``ends``, or where it becomes equal to ``after``."""
+    """Return the part of ``tail`` that follows the calls.
+
+    ``tail`` is the text after the last value of a call. ``after`` is the text after an answer without calls. The calls
+    end before the first token in ``ends``, or where ``tail`` and ``after`` become equal. ``is_cut``: whether ``tail``
+    ends before a result, so that it cannot be compared. Raises CannotDeriveError if no end is found.
+    """
     shared = "" if is_cut else find_shared_end(tail, after)
     end = len(tail) - len(shared)
     size = 0
@@ -228,8 +243,11 @@ def _find_specials(text: str) -> list[str]:
 
 
 def find_result_layout(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return the layout of results: a template, the marker that begins a result, and the marker that begins its turn.
-    The template has ``{}`` in place of the result. Each marker is a tuple of one string, or empty."""
+    """Return the layout of tool results: a template, the marker that begins a result, and the marker of its turn.
+
+    The template has ``{}`` in place of the result, and ``{name}`` in place of the tool's name. Each marker is a tuple
+    of one string, or empty.
+    """
     conversations, turns = frame.conversations, frame.turns
     conventions = conversations.conventions
     text = conversations.render(conventions.build_answer_message(ONE_CALL), conventions.build_result_message(NAME))
@@ -256,7 +274,10 @@ def find_result_layout(frame: PromptFrame) -> tuple[str, tuple[str, ...], tuple[
 
 
 def _remove_head(text: str, skipped: set[str], turns: TurnLayout) -> str:
-    """Return ``text`` from the first marker after the head of a turn."""
+    """Remove the head of a turn (the text that names its role), and return ``text`` from the next marker on.
+
+    The markers in ``skipped`` belong to the head.
+    """
     tokens = split_tokens(text)
     last = max((index for index, token in enumerate(tokens) if token in skipped), default=-1)
     # The heads of a result's turn and the user's turn have equally many markers, but their text may differ.

@@ -1,7 +1,7 @@
-"""Check a format against a template: parse the calls that each writes, in one chunk and character by character.
+"""Check a format against a chat template by parsing sample calls that both have written.
 
-The arguments contain values that often break parsers: quotes, line breaks, non-Latin scripts, empty strings, numbers as
-strings, and the family's own markers.
+Each text is parsed in one chunk and in single characters. The arguments contain values that often break parsers:
+quotes, line breaks, non-Latin scripts, empty strings, numbers as strings, and the model family's markers.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ _CALLS: dict[str, list[Call]] = {
 
 @dataclass(frozen=True, slots=True)
 class RoundTripSample:
-    """Calls and content that are parsed and compared.
+    """A sample answer, with its calls and content.
 
-    ``rendered`` is the template's text for them, or None if it has none. ``is_ambiguous``: whether that text is
-    ambiguous, because the template does not escape values.
+    ``rendered`` is the answer as rendered by the template, or None if the template cannot render the answer.
+    ``is_ambiguous``: whether ``rendered`` can be parsed in several ways, because the template does not escape values.
     """
 
     name: str
@@ -69,7 +69,10 @@ class RoundTripSample:
 
 @dataclass(frozen=True, slots=True)
 class RoundTripFailure:
-    """A sample whose text, ``written`` by ``writer``, was parsed as ``parsed`` instead of ``expected``."""
+    """A sample that was parsed wrongly: the text ``written`` was parsed as ``parsed`` instead of ``expected``.
+
+    ``writer`` names the writer of the text: the template or the format.
+    """
 
     sample: str
     writer: str
@@ -86,8 +89,11 @@ class RoundTripFailure:
 def render_round_trip_samples(
     frame: PromptFrame, markers: Sequence[str], *, ends_line: bool = False
 ) -> tuple[RoundTripSample, ...]:
-    """Render the sample answers. One of them contains the model family's ``markers`` as data. ``ends_line``: whether
-    only a line break ends a value. A second line break may then belong to the value or not."""
+    """Render the sample answers. In one of them, a string contains the model family's ``markers``.
+
+    ``ends_line``: whether only a line break ends a value. It is then ambiguous whether a second line break belongs to
+    the value.
+    """
     with_markers: list[Call] = [(NAME, {KEY: f"a {' b '.join(markers)} c", OTHER_KEY: "d"})]
     quoted = frame.render_calls(_CALLS[_QUOTES])
     # Without escapes, a quote or marker in a string looks like a real one.
@@ -130,7 +136,10 @@ def _render_plain(frame: PromptFrame) -> str | None:
 def find_round_trip_failures(
     format: Format, samples: Sequence[RoundTripSample], *, writes: bool = True
 ) -> tuple[RoundTripFailure, ...]:
-    """Return a failure for each sample that ``format`` misreads and, if ``writes``, for each that it writes wrongly."""
+    """Return a failure for each sample that ``format`` parses wrongly.
+
+    The samples' rendered texts are parsed and, if ``writes`` is true, also the texts that the format's encoder writes.
+    """
     failures = []
     for sample in samples:
         texts = {} if sample.rendered is None else {"the template": sample.rendered}

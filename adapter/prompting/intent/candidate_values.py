@@ -1,7 +1,8 @@
-"""Find the candidates for each of a tool's parameters in a request. Constrained decoding allows only these values.
+"""Find candidate values for a tool's parameters in a request. Constrained decoding then allows only these values.
 
-Quoted strings, paths, numbers, URLs, dates, names and enum values are copied from the request. A value next to a
-parameter's name belongs to it: "a base of 10 and a height of 5". A parameter without candidates is unconstrained.
+Candidates are the quoted strings, paths, numbers, URLs, dates, names and enum values in the request. A value next to a
+parameter's name is assigned to this parameter: "a base of 10 and a height of 5". A parameter without candidates is not
+constrained.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from adapter.tools.coercion import list_types
 from adapter.tools.tool import Tool
 
 MAX_CHOICES = 200
-"""Maximum number of values per parameter. More do not help a model, and slow the grammar down."""
+"""Maximum number of candidates per parameter. More do not help a model, and slow the grammar down."""
 MAX_REQUEST_WORDS = 60
 """Maximum number of words in a request. In a longer one, nearly every word would be a candidate."""
 MAX_DISTANCE = 4.0
@@ -44,8 +45,11 @@ _NO_VALUE = STOP_WORDS.union(_EDGES.split())
 
 
 def narrow_tool(request: str, tool: Tool) -> tuple[Tool, dict[str, list[str]]]:
-    """Return the tool with only its required and mentioned parameters, and the candidates for its string parameters by
-    name. Candidates of other types become an ``enum`` in the schema."""
+    """Narrow ``tool`` to the parameters and values that a request mentions.
+
+    Return the tool with only its required and mentioned parameters, and the candidates for each string parameter by its
+    name. For parameters of other types, the candidates become an ``enum`` in the tool's schema.
+    """
     candidates = {name: found for name in tool.properties if (found := find_candidates(request, tool, name))}
     matched = match_by_proximity(request, tool.properties, _select_scalars(tool, candidates))
     used = [value for values in matched.values() for value in values]
@@ -69,13 +73,13 @@ def narrow_tool(request: str, tool: Tool) -> tuple[Tool, dict[str, list[str]]]:
 
 
 def has_all_required(request: str, tool: Tool) -> bool:
-    """Return whether the request contains a candidate for each required string and number."""
+    """Return whether the request contains a candidate for each of the tool's required strings and numbers."""
     simple = (name for name in tool.required if list_types(tool.properties.get(name)) & {*_NUMERIC, "string"})
     return all(find_candidates(request, tool, name) for name in simple)
 
 
 def find_candidates(request: str, tool: Tool, name: str) -> Sequence[Json]:
-    """Return the candidates for a parameter in the request. An empty list leaves the parameter unconstrained."""
+    """Return the candidates in the request for the tool's parameter ``name``, or [] if there are none."""
     schema = tool.properties.get(name)
     if not isinstance(schema, dict):
         return []
@@ -92,7 +96,10 @@ def find_candidates(request: str, tool: Tool, name: str) -> Sequence[Json]:
 
 
 def _is_target(value: str, request: str, name: str, tool: Tool) -> bool:
-    """Return whether ``value`` is precise enough for a risky tool: a path must be complete or quoted."""
+    """Return whether ``value`` is precise enough to be the target of a risky tool.
+
+    A path must be complete or quoted. Any other value must look like a value.
+    """
     is_path = PATHS & find_value_kinds(name, tool.properties[name]) or name in (*SOURCE, *DESTINATION)
     if not is_path or name in COMMAND:
         return _may_be_value(value)
@@ -101,10 +108,10 @@ def _is_target(value: str, request: str, name: str, tool: Tool) -> bool:
 
 
 def _find_lists(request: str, tool: Tool, schema: JsonObject) -> Iterator[list[Json]]:
-    """Yield the candidates for a list parameter: the lists written in the request.
+    """Yield the candidates for a list parameter: the lists that are written in the request.
 
-    Without any, the only candidate is the list of all numbers or quoted strings in the request, unless another required
-    parameter could need some of them.
+    If the request contains no list, the only candidate is a list of all its numbers or quoted strings. There is no
+    candidate if another required parameter could need some of these values.
     """
     if written := spelled.find_lists(request):
         yield from (value for value, _ in written)
@@ -119,7 +126,10 @@ def _find_lists(request: str, tool: Tool, schema: JsonObject) -> Iterator[list[J
 
 
 def _find_numbers(request: str, name: str, schema: JsonObject) -> Iterator[int | float]:
-    """Yield the numbers within the parameter's bounds. "5 %" is 0.05, except for integers and percentages."""
+    """Yield the numbers in the request that are within the parameter's bounds.
+
+    "5 %" is 0.05, or 5 if the parameter is an integer or a percentage.
+    """
     is_whole = "number" not in list_types(schema)
     as_percent = is_whole or _PERCENT.search(f"{name} {get_description(schema)}")
     for each in spelled.find_numbers(request):
@@ -167,7 +177,10 @@ def _find_capitalized(text: str) -> list[str]:
 
 
 def _may_be_value(run: str) -> bool:
-    """Return whether a run of words begins with a letter, and neither begins nor ends with a stop word."""
+    """Return whether a run of words may be a value.
+
+    Such a run begins with a letter, and neither begins nor ends with a stop word.
+    """
     words = re.findall(r"[^\W_]+", run.lower())
     return run[0].isalpha() and run[-1].isalnum() and _NO_VALUE.isdisjoint((words[0], words[-1]))
 
@@ -183,11 +196,11 @@ def _select_scalars(tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dic
 
 
 def _assign_in_order(request: str, tool: Tool, candidates: Mapping[str, Sequence[Json]]) -> dict[str, list[Json]]:
-    """Assign one candidate to each parameter, in the order in which the candidates occur in the request.
+    """Assign candidates to parameters that have the same candidates, in the order in which they occur in the request.
 
-    Parameters with the same candidates form a group, which needs as many candidates as parameters. If there are more
-    candidates, only quoted ones are used, or only quoted and capitalized ones. An optional parameter belongs to a group
-    only if all its candidates are quoted.
+    Such parameters form a group. A group of n parameters needs exactly n candidates; if there are more, only quoted
+    ones are used, or only quoted and capitalized ones. An optional parameter belongs to a group only if all its
+    candidates are quoted. Returns a list with one candidate for each parameter in a group, by the parameter's name.
     """
     groups: dict[str, list[str]] = {}
     quoted = spelled.find_quoted(request)
@@ -211,8 +224,11 @@ def _overlaps(value: Json, used: Sequence[Value]) -> bool:
 
 
 def _is_mentioned(request: str, name: str, schema: Json, candidates: Mapping[str, Sequence[Json]]) -> bool:
-    """Return whether the request mentions an optional parameter. A word from its name or description mentions a flag,
-    list or object. Any other parameter is mentioned by a path, an enum value or a value of a recognized shape."""
+    """Return whether the request mentions an optional parameter.
+
+    A flag, list or object is mentioned by a word from its name or description. Any other parameter is mentioned by a
+    candidate that is a path, an enum value or a value of a recognized kind, such as a URL.
+    """
     is_certain = name in candidates and (
         "enum" in dict(schema or {}) or find_value_kinds(name, schema) & {*PATHS, *_SHAPED}
     )
@@ -255,7 +271,10 @@ def match_by_proximity(
 def _measure_distances(
     request: str, mentions: Sequence[tuple[int, int, float]], span: _Span, *, is_number: bool
 ) -> Iterator[tuple[float, int]]:
-    """Yield, for each parameter mentioned near the value at ``span``, the distance and the value's nearer end."""
+    """Yield the distance from the value at ``span`` to each near mention of a parameter, and the value's nearer end.
+
+    ``mentions`` comes from `_find_mentions`.
+    """
     start, end = span
     for first, last, doubt in mentions:
         is_behind = last <= start
@@ -268,13 +287,14 @@ def _measure_distances(
 
 
 def is_distinctive(value: Value) -> bool:
+    """Return whether a value contains a digit, capital or symbol, and neither begins nor ends with a stop word."""
     words = str(value).split()
     has_sign = any(not each.islower() and each.isalnum() for each in str(value))
     return has_sign and STOP_WORDS.isdisjoint((words[0], words[-1]))
 
 
 def find_spans(request: str, value: Json) -> list[_Span]:
-    """Return the start and end of each mention of a value."""
+    """Return the start and end of each occurrence of ``value`` in a request."""
     if isinstance(value, str):
         return [match.span() for match in re.finditer(rf"(?<![\w.^]){re.escape(value)}(?!\w)", request)]
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Find the arguments of further calls if a request lists several values for a parameter: "Rome, Oslo and Bern"."""
+"""Find the arguments of further calls in a request that lists several values for a parameter: "Rome, Oslo and Bern"."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _SEPARATOR = re.compile(
 
 
 def find_further_arguments(request: str, tool: Tool, arguments: JsonObject) -> list[JsonObject]:
-    """Return the arguments of the further calls of ``tool`` that the request needs after a call with ``arguments``.
+    """Return the arguments of the calls of ``tool`` that the request needs after a first call with ``arguments``.
 
-    There are at most `MAX_CALLS` - 1. The n-th of them takes the n-th further value of each list in the request, and
-    the first call's values for other parameters.
+    At most `MAX_CALLS` - 1 calls are returned. The n-th takes the n-th further value from each list in the request, and
+    repeats the first call's values for all other parameters.
     """
     if len(request) > MAX_REQUEST_CHARS:
         return []
@@ -42,7 +42,7 @@ def find_further_arguments(request: str, tool: Tool, arguments: JsonObject) -> l
 
 
 def _find_listed(request: str, tool: Tool, name: str, arguments: JsonObject) -> list[Json]:
-    """Return the other values of the list in the request that contains the parameter's value from the first call."""
+    """Find the list in the request that contains ``arguments[name]``, and return its other values."""
     value = arguments[name]
     candidates = find_candidates(request, tool, name) or (find_names(request) if isinstance(value, str) else [])
     quoted = [*find_quoted(request), *find_paths(request)]

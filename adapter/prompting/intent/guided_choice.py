@@ -43,13 +43,15 @@ class GuidedChoiceSettings:
     threshold: bool = True
     """True to call a tool only if its definition is similar enough to the request; False to always call one."""
     known_paths: Sequence[str] = ()
-    """Paths of the workspace's files, to find a file that a request mentions by part of its path."""
+    """Paths of the workspace's files. A request can mention a known file by a part of its path."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuidedChoice:
-    """The planned answer: a call to one of ``tools`` or, without any, words. ``choices``: the allowed
-    values of string parameters."""
+    """The planned answer: a call to one of ``tools``, or text if ``tools`` is empty.
+
+    ``choices`` maps a tool's name and a string parameter's name to the parameter's allowed values.
+    """
 
     tools: ToolSet = field(default_factory=ToolSet)
     choices: Choices = field(default_factory=dict)
@@ -58,8 +60,11 @@ class GuidedChoice:
 def plan_guided_choice(
     request: str, tools: ToolSet, settings: GuidedChoiceSettings, *, must_call: bool = False
 ) -> GuidedChoice:
-    """Plan the answer to the last request in a conversation. ``must_call``: whether a call is required. A tool that
-    deletes, moves or overwrites data, or executes commands, is offered only if the request names its targets."""
+    """Plan the answer to the last request in a conversation. ``must_call``: whether a call is required.
+
+    A tool that deletes, moves or overwrites data, or executes commands, is offered only if the request names its
+    targets.
+    """
     request = unquote(request)
     known = find_known_paths(settings.known_paths, request)
     spelled = request if find_paths(request) else " ".join([request, *known[:1]])  # "the readme" names a path
@@ -83,6 +88,7 @@ def plan_guided_choice(
 
 
 def should_call(request: str, tools: ToolSet, ranking: ToolRanking, scores: Mapping[str, float]) -> bool:
+    """Return whether a request needs a tool. ``scores`` has the score of each tool, best first."""
     if _REFUSED.search(request):
         return False
     if _DEMANDED.search(request) or any(names_tool(request, name) for name in tools):
@@ -107,7 +113,7 @@ def names_tool(request: str, name: str) -> bool:
 def _find_known_path_candidates(
     tool: Tool, found: Mapping[str, Sequence[str]], known: Sequence[str]
 ) -> dict[str, list[str]]:
-    """Return the candidates for each path parameter, using the paths of ``known`` files.
+    """Return the candidates for each path parameter of ``tool``, using the paths of ``known`` files.
 
     A candidate that is the end of known paths is replaced with these paths. A parameter gets all known paths if no
     candidate for it is a path, or if another path parameter has the same candidates.
@@ -123,8 +129,11 @@ def _find_known_path_candidates(
 
 
 def plan_next_call(request: str, tools: ToolSet, calls: Sequence[tuple[str, JsonObject]]) -> GuidedChoice:
-    """Plan the call after ``calls`` (names and arguments) in the same answer, with values that no call has used. The
-    plan has no tools if the calls use all values in the request."""
+    """Plan the next call in an answer that already contains ``calls`` (names and arguments).
+
+    The next call takes values that no call has used. The plan has no tools if the calls have used all values in the
+    request.
+    """
     name, arguments = calls[0]
     further = find_further_arguments(unquote(request), tools[name], arguments) if name in tools else []
     if len(calls) > len(further):
@@ -136,8 +145,10 @@ def plan_next_call(request: str, tools: ToolSet, calls: Sequence[tuple[str, Json
 
 
 def _count_unused(values: Collection[str], request: str, tool: Tool) -> int:
-    """Return how many ``values`` (the request's quoted strings and paths) ``tool`` would leave unused. A value is used
-    if it is the only candidate for a parameter. A request's only value is not counted."""
+    """Return the number of ``values`` (the request's quoted strings and paths) that ``tool`` would leave unused.
+
+    A value is used if it is the only candidate for a parameter. Returns 0 if the request has only one value.
+    """
     _, found = narrow_tool(request, tool)
     taken = {value for candidates in found.values() if len(candidates) == 1 for value in candidates}
     return sum(value not in taken for value in values) if len(values) > 1 else 0

@@ -1,4 +1,4 @@
-"""Template variables that a request names, such as [NAME], and the text around them in a file."""
+"""Find template variables such as [NAME] in requests, and text around them that an edit lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BRACKETED = r"\{\{?[^{}\n]{1,40}\}\}?|\[[^\[\]\n]{1,40}\]|<[^<>\n]{1,40}>|\$\w+
 BRACKETED_VARIABLE = re.compile(_BRACKETED)
 """Matches {{name}}, {name}, [NAME], <name>, $name and %name%."""
 VARIABLE = re.compile(rf"{_BRACKETED}|\b[A-Z][A-Z_]{{2,}}\b")
-"""Matches the same, and NAME."""
+"""Matches {{name}}, {name}, [NAME], <name>, $name, %name% and NAME."""
 
 
 def find_lost_word(variables: Collection[str], old: str, new: str, request: str) -> str:

@@ -46,7 +46,7 @@ KINDS = {
 
 
 class Number(NamedTuple):
-    """A number in text, from index ``start`` to ``end``. ``share`` is its value, or 0.05 for "5 %"."""
+    """A number in text, from index ``start`` to ``end``. ``share`` equals ``value``, except in "5 %": 5 and 0.05."""
 
     value: int | float
     share: int | float
@@ -60,7 +60,7 @@ def find_values_of_kind(kind: str, text: str) -> list[str]:
 
 
 def unquote(text: str) -> str:
-    """Return ``text`` without quotes around it, if any."""
+    """Remove the quotes around ``text``. Text that is not quoted as a whole is returned unchanged."""
     stripped = text.strip()
     inner, found = stripped[1:-1], [piece.strip() for piece in find_quoted(stripped)]
     return inner if inner.strip() and found == [inner.strip()] else text
@@ -92,7 +92,7 @@ def find_paths(text: str) -> list[str]:
 
 
 def find_numbers(text: str) -> list[Number]:
-    """Return the numbers written in digits, with or without thousands separators."""
+    """Return the numbers in ``text`` that are written in digits, with or without thousands separators."""
     found = ((Decimal(match[1].replace(",", "")), match) for match in _NUMBER.finditer(text))
     return [
         Number(_simplify_number(each), _simplify_number(each / 100 if match[2] else each), *match.span())
@@ -101,7 +101,7 @@ def find_numbers(text: str) -> list[Number]:
 
 
 def find_lists(text: str) -> list[tuple[list[Json], tuple[int, int]]]:
-    """Return the lists in ``text``, in JSON or with single quotes, and their positions."""
+    """Return the lists in ``text`` (in JSON, or with single quotes), each with its start and end."""
     lists = []
     for match in re.finditer(r"\[[^\[\]]*\]", text):
         with suppress(ValueError):
@@ -114,7 +114,7 @@ def _simplify_number(number: Decimal) -> int | float:
 
 
 def find_runs(text: str, max_words: int = MAX_RUN_WORDS) -> list[str]:
-    """Return every run of one to ``max_words`` words, with and without the punctuation around it."""
+    """Return every run of one to ``max_words`` successive words, with and without the punctuation around the run."""
     words = list(re.finditer(r"\S+", text))
     spans = ((first, last) for first in range(len(words)) for last in range(first, min(first + max_words, len(words))))
     runs = (text[words[first].start() : words[last].end()] for first, last in spans)

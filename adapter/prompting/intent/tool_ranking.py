@@ -42,7 +42,7 @@ def list_request_terms(text: str) -> list[str]:
 
 
 def _cut_out(text: str, pieces: Iterable[str]) -> str:
-    """Replace ``pieces``, in the order of the text, with spaces."""
+    """Replace ``pieces`` of ``text`` with spaces. The pieces must be in the order in which they occur."""
     rest, end = [], 0
     for piece in pieces:
         start = text.find(piece, end)
@@ -64,13 +64,14 @@ class ToolRanking:
         self._mean = sum(document.total() for document in self._documents.values()) / max(count, 1) or 1.0
 
     def score_tools(self, request: str) -> dict[str, float]:
-        """Return each tool's score, best first. It is 0 if the tool shares no word with the request."""
+        """Return each tool's score by its name, best first. The score is 0 if the tool shares no word with the
+        request."""
         words = Counter(list_request_terms(request))
         scores = {name: self._score(name, words) for name in self._tools}
         return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
 
     def find_shared_words(self, name: str, request: str) -> set[str]:
-        """Return the words that a request shares with a tool, excluding kinds of values."""
+        """Return the stems of the words that a request shares with the tool ``name``. Kinds of values are excluded."""
         return {
             word for word in list_request_terms(request) if word in self._documents[name] and not word.startswith("_")
         }

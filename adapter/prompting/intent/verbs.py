@@ -1,4 +1,4 @@
-"""Verbs in requests and tool names, by the action that they mean."""
+"""Recognize actions, such as reading or deleting, by verbs in requests and tool names."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ uninstall: / format force overwrite revoke truncate uninstall
 buy: book order / buy charge checkout pay purchase refund transfer
 run: commit execute install pop run send start toggle turn
 """
-"""Verbs by action. Those after a slash do not show that a tool changes something, because they are often nouns or
-adjectives."""
+"""Verbs by action. Verbs after a slash are often nouns or adjectives, so they do not prove that a tool changes data."""
 
 
 def _parse_table(table: str) -> list[tuple[str, str]]:
@@ -59,7 +58,7 @@ Polish."""
 _UNACCENTED = str.maketrans("áéíóú", "aeiou")
 _ENDINGS = frozenset(["", "a", "ar", "are", "e", "en", "er", "ere", "es", "ez", "i", "ia", "ir", "ire", "n", "r"])
 READS = ("read", "look")
-"""Actions that change nothing."""
+"""Actions that do not change any data."""
 _READING = frozenset(verb for name, verbs in _LINES if name in READS for verb in verbs.partition("/")[0].split())
 _CHANGING = frozenset(verb for name, verbs in _LINES if name not in READS for verb in verbs.partition("/")[0].split())
 _STEMS = [frozenset(map(stem_word, verbs)) for verbs in ACTIONS.values()]
@@ -84,7 +83,7 @@ _ENCLITIC = re.compile(r"([^\W\d_]{3,}?)(?:me|te|se|nos)?-?l[aeo]s?(?!\w)", re.I
 _LAST_VERB = re.compile(r"([^\W\d_]+n)(?=\s*(?:[.,;:!?\n]|\Z))")
 """Matches a word that may be an infinitive at the end of a German sentence."""
 MAX_BEGINNING = 400
-"""Number of characters at the start of a request that are searched for its verb."""
+"""Number of characters at the start of a request in which its verb is searched for."""
 _SENTENCE_END = re.compile(r"[.!;\n](?=\s)|[?？](?=\s|\Z)")
 _ASKS = re.compile(r"\w[?](?=\s)|？|[?]\s*\Z")
 _POLITE = re.compile(
@@ -116,7 +115,7 @@ def sounds_like(name: str, *actions: str) -> bool:
 
 
 def act_alike(name: str, other: str) -> bool:
-    """Return whether two tool names may mean the same action, according to their verbs."""
+    """Return whether two tools may do the same thing, according to the verbs in their names."""
     mine, others = _list_actions(name), _list_actions(other)
     return not mine or not others or not mine.isdisjoint(others)
 
@@ -126,7 +125,7 @@ def _list_actions(name: str) -> set[str]:
 
 
 def find_related_stems(text: str) -> set[str]:
-    """Return the stems of all verbs that mean the same as one in ``text``."""
+    """Return the stems of all verbs that describe the same action as a verb in ``text``."""
     found = set(stem_words(text))
     return {verb for verbs in _STEMS if not verbs.isdisjoint(found) for verb in verbs}
 
@@ -174,13 +173,15 @@ def _is_asked(request: str, start: int) -> bool:
 
 
 def is_question(request: str) -> bool:
-    """Return whether ``request`` ends with a question, or contains one and is not worded as a polite request. A request
-    for a change is not a question."""
+    """Return whether the user asks a question instead of requesting a change.
+
+    A question ends ``request``, or is in a request without polite words such as "please" and "could you".
+    """
     if find_requested_action(request)[0] not in ("", *READS):
         return False
     return request.rstrip().endswith(("?", "？")) or (bool(_ASKS.search(request)) and not _POLITE.search(request))
 
 
 def is_stop_word(word: str) -> bool:
-    """Return whether a word of a request is a stop word or verb, and therefore not a value."""
+    """Return whether a word in a request is a stop word or a known verb, and therefore not a value."""
     return word in STOP_WORDS or any(word in verbs for verbs in ACTIONS.values())

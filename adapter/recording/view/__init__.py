@@ -1,4 +1,4 @@
-"""The page of `adapter view`: recorded exchanges as a list, and answers that are still being streamed."""
+"""Build the page of `adapter view`, which lists recorded exchanges and answers that are still being streamed."""
 
 __all__ = [
     "conversation_grouping", "exchange_page_data", "live_exchanges", "page_server", "playground_page",

@@ -1,4 +1,4 @@
-"""Find the user's question in a request, and the conversation that the request continues."""
+"""Group exchanges by conversation, and find the user's question in a request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ class Conversations:
         self._ids: dict[str, int] = {}
 
     def assign(self, number: int, messages: Sequence[JsonObject], *, id: str = "", is_retry: bool = False) -> int:
-        """Assign exchange ``number`` to a conversation (with the recorded id ``id``), and return its first exchange."""
+        """Assign the exchange ``number`` to a conversation. Return the number of the conversation's first exchange.
+
+        ``messages`` are the messages of its request, and ``id`` is the recorded id of the conversation, if any.
+        """
         if id:
             return self._ids.setdefault(id, number)
         prefixes = list(accumulate(map(_hash_message, messages), lambda before, last: hash((before, last))))

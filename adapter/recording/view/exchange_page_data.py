@@ -1,4 +1,4 @@
-"""Format an answer for the page of `adapter view`: its row in the list, its statistics and its classified spans."""
+"""Build the data of an answer for the page of `adapter view`: its row in the list, its statistics and its spans."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ def build_exchange_row(
     title: str, question: str, time: str, model: str, figures: ExchangeStats, marks: Sequence[str],
     calls: Counter[str], conversation: int,
 ) -> JsonObject:  # fmt: skip
-    """Build the row of an exchange.
+    """Build the row of an exchange in the list.
 
-    ``question`` is the user's last message, ``calls`` has the number of calls for each tool, and ``conversation`` is
-    the number of the first exchange in the conversation.
+    ``question`` is the user's last message, ``figures`` are the statistics, ``marks`` the badges, and ``calls`` has the
+    number of calls for each tool. ``conversation`` is the number of the first exchange in the conversation.
     """
     return {
         "title": _shorten(title), "question": _shorten(question), "conversation": conversation,
@@ -90,7 +90,8 @@ def _shorten(text: str) -> str:
 
 
 def build_spans(turn: Turn) -> list[JsonObject]:
-    """Return the spans of an answer in order. Each span lists the rejected calls found in its text."""
+    """Return the rows of an answer's spans: text, reasoning, markup and calls, in order. The row of a span lists the
+    rejected calls in its text."""
     pieces = turn.explain()
     text = "".join(piece.text for piece in pieces)
     spans, remaining = [], MAX_PIECES
@@ -125,8 +126,8 @@ def build_span_row(
 
 
 def list_turn_badges(turns: Sequence[Turn]) -> list[str]:
-    """Return an exchange's badges, which are also filters. ``turns``: the recorded turn and, if it was parsed again,
-    the new one."""
+    """Return the badges of an exchange, by which the list can be filtered. ``turns`` has the recorded turn and, if the
+    text was parsed again, the new one."""
     turn = turns[0]
     then, now = ([(call.name, call.arguments) for call in each.calls] for each in (turn, turns[-1]))
     has_fixes = any(call.fixes for call in turn.calls)
@@ -135,7 +136,8 @@ def list_turn_badges(turns: Sequence[Turn]) -> list[str]:
 
 
 def list_exchange_badges(*, calls: object, fixes: object, invalid: object, rejected: object) -> list[str]:
-    """Return the names of the badges whose arguments are true or not empty."""
+    """Return the badges for an answer's calls, repairs, invalid calls and rejected calls. An empty argument gives no
+    badge, or for ``calls`` the badge "no call"."""
     marks = {"calls": calls, "no call": not calls, "fixes": fixes, INVALID: invalid, REJECTED: rejected}
     return [mark for mark, holds in marks.items() if holds]
 

@@ -1,4 +1,4 @@
-"""An answer that is still being streamed, with its row in the list and its last spans."""
+"""Track an answer that is still being streamed, for its row in the list and to show its last spans."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class LiveAnswer:
 
 
 def build_tail_spans(tail: Sequence[Event], secrets: Redactor) -> list[JsonObject]:
-    """Return the spans to show for an answer that is being streamed. ``tail`` has its last events."""
+    """Return the rows of the last spans of an answer that is being streamed. ``tail`` has its last events."""
     progress = [each.text for each in takewhile(_is_progress, reversed(tail)) if isinstance(each, ToolCallProgress)]
     pieces: list[tuple[str, str, Span | None]] = [
         (piece.kind, piece.text, piece) for piece in Turn.from_events(tail).explain() if piece.text

@@ -60,7 +60,7 @@ WAITING = "waiting"
 
 @dataclass(slots=True)
 class _LiveEntry:
-    """An exchange in the feed.
+    """An exchange of the server, either running or ended.
 
     ``record`` contains the request and, once ``is_over`` is true, the answer. It is compressed soon after that.
     ``failure`` is the reason for a missing answer.
@@ -99,7 +99,7 @@ class _LiveEntry:
 
 
 class _ExchangeListener:
-    """Passes the events of one exchange to the feed."""
+    """Passes the events of one exchange to `LiveExchanges`."""
 
     def __init__(self, live: LiveExchanges, entry: _LiveEntry) -> None:
         self._live, self._entry = live, entry

@@ -21,9 +21,10 @@ MAX_REQUEST = 8_000_000
 
 
 class PageServer(ThreadingHTTPServer):
-    """Serves the page ``text`` on 127.0.0.1. ``address`` is its URL.
+    """Serves the page ``text`` on 127.0.0.1. The attribute ``address`` is its URL.
 
-    ``read`` answers requests from the page with JSON; without it, they get a 404. ``port`` 0 picks a free port.
+    ``read`` returns the answer to a request from the page, given its body; without it, requests get a 404. If ``port``
+    is 0, a free port is used.
     """
 
     daemon_threads = True

@@ -1,4 +1,4 @@
-"""The page of the playground, which parses a model's raw text while it is typed."""
+"""Render the page of the playground, which parses a model's raw text while it is typed."""
 
 from __future__ import annotations
 

@@ -62,8 +62,8 @@ def _render(data: JsonObject, script: str, *, connects: bool = False) -> str:
 def group_for_links(data: JsonObject) -> tuple[list[list[JsonObject]], list[Sequence[int]]]:
     """Return the exchanges of a page, grouped by conversation, and the distinct lists of tools.
 
-    Each exchange has its ``number``, the 1-based number of its ``tool_set``, and the number of messages that are
-    already ``known`` from the exchange ``before``.
+    These fields are added to each exchange: its ``number``, the 1-based number of its ``tool_set``, and the number of
+    messages that are already ``known`` from the exchange with the number ``before``.
     """
     conversations: dict[int, list[JsonObject]] = {}
     tool_sets: dict[tuple[int, ...], int] = {}

@@ -1,4 +1,4 @@
-"""Build the JSON data for the page of `adapter view`: exchanges and transcripts, with classified answers.
+"""Build the JSON data for the page of `adapter view` from exchanges and transcripts.
 
 ::
 
@@ -67,7 +67,8 @@ from adapter.tools.tool_set import ToolSet
 
 @dataclass(frozen=True, slots=True)
 class ReparseOptions:
-    """Options for parsing answers again. ``format``: None tries all. Raises UsageError for an unknown policy."""
+    """Options for parsing answers again. If ``format`` is None, it is detected. Raises UsageError for an unknown
+    policy."""
 
     format: Format | None = None
     policy: str | None = None
@@ -107,7 +108,7 @@ class PageData:
         self._exchanges: list[JsonObject] = []
 
     def add_part(self, role: str, text: str) -> int:
-        """Return the index of a part. Add the part if it is new."""
+        """Add a part, such as a message or a tool definition, unless the page already has it. Return its index."""
         if (role, text) not in self._part_indices:
             self._part_indices[role, text] = len(self._parts)
             self._parts.append({"role": escape_for_display(role), "text": escape_for_page(text)})
@@ -297,7 +298,8 @@ def _describe_changed_calls(recorded_calls: Iterable[CallLine], turn: Turn, line
 
 
 def _parse_readings(turns: Sequence[Turn], reasoning: str, again: ReparseOptions | None) -> list[JsonObject]:
-    """Return the parsed spans of an answer, with the ``reasoning`` that the server had separated from it."""
+    """Return the spans of each of ``turns``, preceded by the ``reasoning`` that the server had separated from the
+    answer. ``again`` has the options of the second turn, if there is one."""
     apart = [build_span_row("reasoning", reasoning)] if reasoning else []
     names = ["The parsed answer"] if again is None else ["As recorded", again.name]
     return [{"name": name, "spans": apart + build_spans(turn)} for name, turn in zip(names, turns, strict=True)]
