@@ -58,11 +58,14 @@ class PromptDiscovery:
 
     @property
     def reason(self) -> str:
-        """Why the chat template cannot be used, for an error message."""
+        """The reason why the chat template cannot be used, for an error message."""
         return self.explanation.removeprefix("in words: ")
 
     def format_of(self, model: str) -> str | None:
-        """Return the name of the format that fits the chat template, or a guess from the name ``model``."""
+        """Return the name of the format in which ``model`` writes calls, or None if it is unknown.
+
+        The format is recognized by the chat template or, without a template, guessed from the model's name.
+        """
         return self.recognized.format if self.recognized is not None else guess_format(model)
 
 

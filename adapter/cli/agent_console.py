@@ -26,7 +26,8 @@ from adapter.workspace import Workspace
 MAX_SHOWN_LINES = 12
 """Maximum number of a result's lines that are shown. The model gets the whole result."""
 LONG_COMMAND = 1_000
-"""Maximum length of a command whose end is not shown again on the next line, in characters."""
+"""Length, in characters, above which the end of a command is shown again on a separate line in a request for approval.
+"""
 TAIL_SHOWN = 60
 """Number of characters at the end of an unfinished call that are shown while the model writes it."""
 END_SHOWN = 200

@@ -78,8 +78,11 @@ class FolderState:
 
 
 def _list_stamps(root: Path) -> Stamps | None:
-    """Return the stamps of the files in ``root``, or None if there are too many. The folders in ``.git`` are skipped,
-    because a command that changes git's data also changes a file at its top, such as the index."""
+    """Return the mode, size and time of modification of each file in ``root``, or None if there are too many files.
+
+    The folders in ``.git`` are skipped, because a command that changes git's data also changes a file directly in
+    ``.git``, such as the index.
+    """
     stamps: Stamps = {}
     for folder, names, files in os.walk(root):
         names[:] = [] if Path(folder).name == ".git" else names

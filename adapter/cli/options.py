@@ -33,7 +33,8 @@ def _define_setting(default: Any, metavar: str | None, help: str, *names: str, *
 
 
 option, flag, setting = _define_option, partial(_define_option, ""), _define_setting
-"""Short names, for use in lists of options. A flag takes no value."""
+"""Short names of the functions that define an option with a value, one without a value, and a settings class's field.
+"""
 
 
 def define_settings_group(title: str, *, is_advanced: bool = False) -> Callable[..., Any]:

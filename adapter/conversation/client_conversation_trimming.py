@@ -258,7 +258,10 @@ class _Fitting:
         return _Note(deque(maxlen=max(1, min(MAX_NOTED, int(self._limit * NOTED_PER_TOKEN)))))
 
     def _write_note(self, index: int) -> None:
-        """Append the note to a user message. If the note replaces another message, add it as a separate message."""
+        """Append the note about shortened messages to the user message ``index``.
+
+        If this message was dropped, or is not a user message, a user message with the note replaces it.
+        """
         original, note = self._shortened.get(index, self._originals[index]), self._notes[index].render_text()
         if original.get("role") != "user" or self.messages[index] is None:
             self._set(index, {"role": "user", "content": note})

@@ -100,7 +100,10 @@ class Finished:
 
     reason: Reason
     content: str
-    """The model's last message. If there is none, the last result, or "" after a single call that changed something."""
+    """The text to show to the user as the answer: the model's last message or, without any, the last call's result.
+
+    It is "" if the only call changed something.
+    """
 
 
 Step: TypeAlias = AskModel | RunTools | Finished

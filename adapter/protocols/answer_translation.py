@@ -190,7 +190,7 @@ class StreamedExchange(_Exchange[StreamedCompletion]):
         return self._flush() + self._write(self._answer.feed(error))
 
     def _check_size(self) -> bytes:
-        """End the stream if the server sent too much."""
+        """End the stream with an error if an event or the whole stream is too long. Return its last bytes, or b""."""
         if self._reader.waiting > MAX_EVENT_BYTES:
             message = f"the model server sent an event of more than {MAX_EVENT_BYTES:,} bytes"
         elif self._size > MAX_STREAM_BYTES:

@@ -130,7 +130,7 @@ class ChoiceStream(FollowedChoice):
         return deltas
 
     def cancel(self) -> None:
-        """Record that the client disconnected."""
+        """End the answer because the client disconnected, and record this outcome."""
         if not self.attempt.has_outcome:
             self._record(ABANDONED)
         self.attempt.close()
@@ -176,7 +176,10 @@ class ChoiceStream(FollowedChoice):
         return [*self._send_text(reasoning), self._finish(finish_reason)]
 
     def _has_nothing(self) -> bool:
-        """Return whether guardrails drop the whole answer, and there is no tool result to send instead of it."""
+        """Return whether nothing can be sent to the client.
+
+        This is the case if guardrails drop the whole answer, and there is no tool result to send instead of the answer.
+        """
         guardrails = self._request.follow_up.guardrails
         if guardrails is None or guardrails.last_result or self._content.size:
             return False

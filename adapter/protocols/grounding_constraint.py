@@ -86,7 +86,7 @@ def _find_named(tool: Tool, name: str, schema: Json, request: str, results: str)
 
 
 def _iter_arguments(schema: Json) -> Iterator[tuple[str, Json]]:
-    """Yield all arguments of a schema, including arguments inside lists and objects."""
+    """Yield the name and schema of each property in a JSON Schema, also inside nested lists and objects."""
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     for name, inner in (properties if isinstance(properties, Mapping) else {}).items():
         yield name, inner

@@ -47,7 +47,7 @@ class _Location:
 
     @property
     def end(self) -> int:
-        """The end of the known list."""
+        """Index in the request at which the bytes of the known list end."""
         return self.start + (len(self.known.encoded) if self.known else 0)
 
 

@@ -23,9 +23,9 @@ class CandidateAnswer:
     rejected: tuple[str, ...] = ()
     """The text of calls in the answer that the parser rejected."""
     has_reasoned: bool = False
-    """True if it contains reasoning."""
+    """True if the answer contains reasoning."""
     has_invented: bool = False
-    """True if it contains a tool result that the model invented."""
+    """True if the answer contains a tool result that the model invented."""
 
     @classmethod
     def from_turn(cls, turn: Turn) -> CandidateAnswer:

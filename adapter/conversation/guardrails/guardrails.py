@@ -189,7 +189,10 @@ class Guardrails(ViolationFinder):
         return self.screen_calls(read_call_history(messages, self.tools), turn.calls)
 
     def screen_calls(self, history: CallHistory, calls: Sequence[ToolCall]) -> tuple[list[ToolCall], list[DroppedCall]]:
-        """Screen calls like `screen`, but with a conversation that is already parsed."""
+        """Return the ``calls`` of an accepted answer that should be run, and its dropped calls.
+
+        `screen` does the same for a conversation that is not yet parsed.
+        """
         kept: list[ToolCall] = []
         dropped: dict[int, DroppedCall] = {}
         for index, call in enumerate(calls):

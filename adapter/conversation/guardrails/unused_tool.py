@@ -66,9 +66,11 @@ def _find_object(name: str, prefixes: Mapping[str, int]) -> set[str]:
 
 
 def _split_name(name: str, prefixes: Mapping[str, int]) -> tuple[set[str], set[str]]:
-    """Return the stems of the words in a tool's name, and the stems that are not verbs. A prefix that several tools
-    share, such as their server's name, does not count. ``prefixes`` has the number of tool names that begin with each
-    word."""
+    """Return the stems of all words in a tool's name, and the stems of the words that are not verbs.
+
+    A prefix that several tools share, such as their server's name, does not count. ``prefixes`` maps a word to the
+    number of tool names that begin with it.
+    """
     words = [word for word in split_words(name) if stem_word(word) in VERB_STEMS or prefixes.get(word, 0) < 2]
     stems = {stem_word(word) for word in words}
     return stems, stems - VERB_STEMS

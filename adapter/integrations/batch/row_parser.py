@@ -42,7 +42,7 @@ class RowSettings:
     format: str | None = None
     """Format name, or None for auto-detection."""
     template: str = ""
-    """Text of the chat template, for ``from-template``."""
+    """Text of the chat template from which the format is derived if ``format`` is ``from-template``."""
     policy: str = "safe"
     tools: str = "[]"
     """Tool definitions as a JSON list."""

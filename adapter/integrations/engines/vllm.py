@@ -175,7 +175,7 @@ class VllmToolParser(_VllmParserBase):
         delta_token_ids: Sequence[int],
         request: Any,
     ) -> Any:
-        """Return the message for ``delta_text``.
+        """Return vLLM's delta message with the content and calls in ``delta_text``.
 
         The first ``delta_text`` after reasoning is empty. Before vLLM 0.13, it starts with whitespace.
         """

@@ -72,7 +72,7 @@ def replayed(
 def async_replayed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, _run: int
 ) -> Iterator[Callable[..., AsyncOpenAI]]:
-    """Like `replayed`, but create an ``AsyncOpenAI`` client."""
+    """Create an ``AsyncOpenAI`` client that replays a recording: ``async_replayed("tests/said.jsonl")``."""
     from openai import AsyncOpenAI
 
     replays = _Replays(request, tmp_path_factory, _run)

@@ -131,7 +131,10 @@ def _normalize_call(call: Json) -> Json:
 
 
 def _rank_similarity(one: RequestFingerprint, other: RequestFingerprint) -> tuple[int, float]:
-    """Return the number of equal messages at the start, and the similarity of the next message."""
+    """Return a sort key for the similarity of two requests. A greater key means that they are more similar.
+
+    It has the number of equal messages at the start, and the similarity of the next message and the tools.
+    """
     from rapidfuzz.fuzz import ratio
 
     same = count_common_prefix(one.messages, other.messages)

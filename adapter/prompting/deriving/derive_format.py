@@ -202,7 +202,7 @@ def _with_types(frame: PromptFrame, spec: FormatSpec, pairs: KeyValueLayout) -> 
 
 
 def _find_openings(frame: PromptFrame, spec: FormatSpec, pairs: KeyValueLayout) -> dict[str, str]:
-    """Return the text between a key and its value, for each JSON type whose values are written as JSON."""
+    """Return the text between a key and a value of each JSON type, if the template writes such values as JSON."""
     openings = {}
     for key, value in _TYPED_VALUES.items():
         calls: Sequence[Call] = [(NAME, {key: value})]

@@ -330,7 +330,10 @@ def _describe_pairs(located: Sequence[_Located], frame: _Frame) -> FormatSpec:
 
 
 def _find_text_without_pairs(pairs: KeyValueLayout, nones: Sequence[str], frame: _Frame) -> str:
-    """Return the text after the name if a call has no arguments, from an example or, without one, inferred."""
+    """Return the text that follows the name in a call without arguments.
+
+    The text comes from the example calls without arguments or, if there are none, is inferred from other calls.
+    """
     if nones:
         return reduce(find_shared_start, nones).rstrip().removesuffix(frame.section[1])
     key_opening = pairs.following[len(pairs.value_close) :]

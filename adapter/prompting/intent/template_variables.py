@@ -15,9 +15,10 @@ VARIABLE = re.compile(rf"{_BRACKETED}|\b[A-Z][A-Z_]{{2,}}\b")
 
 
 def find_lost_word(variables: Collection[str], old: str, new: str, request: str) -> str:
-    """Return a word that shares a line of ``old`` with a variable and is neither in ``new`` nor in the request, or "".
+    """Return a word next to a variable that an edit removed although the user did not request it, or "".
 
-    Filling in a template keeps the text around its variables.
+    The edit replaces ``old``, the text of a template, with ``new``. A word is next to a variable if both are on
+    one line. Filling in a template should keep such words.
     """
     lines = [line for line in old.splitlines() if any(name in line for name in variables)]
     text = re.sub("|".join(map(re.escape, variables)) or r"\Z", " ", "\n".join(lines))

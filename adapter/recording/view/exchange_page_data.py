@@ -136,8 +136,7 @@ def list_turn_badges(turns: Sequence[Turn]) -> list[str]:
 
 
 def list_exchange_badges(*, calls: object, fixes: object, invalid: object, rejected: object) -> list[str]:
-    """Return the badges for an answer's calls, repairs, invalid calls and rejected calls. An empty argument gives no
-    badge, or for ``calls`` the badge "no call"."""
+    """Return the badges of an answer: one for each argument that is true, and "no call" if ``calls`` is false."""
     marks = {"calls": calls, "no call": not calls, "fixes": fixes, INVALID: invalid, REJECTED: rejected}
     return [mark for mark, holds in marks.items() if holds]
 

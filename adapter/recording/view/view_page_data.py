@@ -319,7 +319,7 @@ def _get_part_text(part: Json) -> str:
 
 
 MAX_CALLS = 20
-"""Maximum number of calls that are shown as separate phases."""
+"""Maximum number of calls for which an exchange's timeline shows separate bars."""
 
 
 def build_timeline(exchange: RecordedExchange, names: Sequence[str] = ()) -> list[JsonObject]:
