@@ -11,6 +11,7 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.encode import dump_json
 from adapter.parsing.bodies.tagged_value_end import (
     explain_uncertain_end,
+    find_joined_close,
     find_named_close,
     find_unpaired_tag,
     remove_repeated_close,
@@ -105,7 +106,8 @@ class PendingCall:
             if types and "string" not in types and (bare := remove_repeated_close(text, key, closes)) != text:
                 self.fix("misspelt-inner-tag")
                 return bare
-        if found := find_unpaired_tag(text, opens, closes, calls) or find_named_close(text, key, closes):
+        found = find_unpaired_tag(text, opens, closes, calls) or find_named_close(text, key, closes)
+        if found := found or find_joined_close(text, closes):
             self.problem = explain_uncertain_end(self.name, key, found)
         return text
 

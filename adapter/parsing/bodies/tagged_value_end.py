@@ -30,6 +30,7 @@ TAIL = 100
 """Number of characters before an opening tag that are checked for the end of the preceding value."""
 
 _BROKEN_CLOSE = re.compile(rf"</([{SPACE}]*(?:<[\w:]+>[{SPACE}]*)?)\Z")
+_ATTRIBUTE = re.compile(r"\w+(?:=|\||\s+name\s*=)")
 _OPEN_BRACKET = re.compile(r"<[\W_]?\Z")
 _LAST_TAG = re.compile(r"[<＜\[][^\s<>＜＞\[\]]{1,60}[>＞\])]?\Z")
 _SIGNS = str.maketrans("\\[])-=", "/<>>_:")
@@ -290,6 +291,16 @@ def find_unpaired_tag(value: str, opens: Sequence[str], closes: Sequence[str], c
     if depth > 0 and (lowered.startswith(first.lower()) or any(_is_open(tag.lower(), lowered) for tag in calls)):
         return first
     return next((tag[:-1] for tag in opens if lowered.startswith(tag[:-1]) and not lowered.startswith(tag)), "")
+
+
+def find_joined_close(value: str, closes: Sequence[str]) -> str:
+    """Return a closing tag in ``value`` that runs into the next opening tag, as in ``</parameterparameter=KEY>``, or
+    ""."""
+    for tag in closes:
+        start = value.find(tag[:-1])
+        if start >= 0 and _ATTRIBUTE.match(value, start + len(tag) - 1):
+            return tag
+    return ""
 
 
 def _find_tag_end(value: str, match: re.Match[str]) -> int:
