@@ -9,24 +9,25 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate
 from math import log2
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from rapidfuzz.fuzz import ratio
 
 from adapter.core.text.diffs import find_changes
 from adapter.editing.repairs.reindent import get_indent, measure_indent
 
-MAX_SLACK = 30
+MAX_SLACK = 60
 """Maximum number of lines by which a span may exceed twice the length of its piece."""
 MAX_PLACES = 40
 """Maximum number of occurrences of a line at which spans are tried."""
 ANCHORS = 3
 """Number of a piece's lines, the rarest ones, whose occurrences in the file are used to find spans."""
-NEAREST = 3
+NEAREST = 6
 """Number of occurrences of a piece's first line, and of its last line, tried for each occurrence of an anchor."""
 NEAR = 12
 """Maximum distance, in lines, between a changed first or last line of a piece and its expected place."""
@@ -44,6 +45,14 @@ _DECLARED = re.compile(
     r"\s*(?!(?:return|await|yield|throw|new|else|case|not|if|elif|assert|raise|for|while|except|with)\b)"
     r"(?:[^\W\d]\w* +(?:\([^()]*\) +)?){1,4}[^\W\d]\w*(?=\(|\s*[:{]?$)"
 )
+
+_HEAD = re.compile(
+    r"\s*(?:(?:const|let|mut|var|val|auto|final|static|export|public|private) +)*"
+    r"([^\W\d][\w.]*)(?:, *\w+)*\??\s*(?::?=(?!=)|:)"
+)
+"""Matches the start of a line that assigns or declares a name."""
+Head: TypeAlias = tuple[str, ...]
+"""The indentation of a line, and the words that declare or assign a name."""
 
 
 class Piece(NamedTuple):
@@ -88,6 +97,18 @@ class PieceCandidates:
 
     def _occurs_once(self, line: str) -> bool:
         return len(self._places.get(line, ())) == 1
+
+    def _sum_name_bits(self, names: Counter[str]) -> float:
+        return sum(count * log2(2 * len(self._old) / self._name_counts[name]) for name, count in names.items())
+
+    @cached_property
+    def _name_counts(self) -> Counter[str]:
+        """The number of lines of the file that contain each name."""
+        return Counter(name for line in self._old for name in {*NAME.findall(line)})
+
+    @cached_property
+    def _head_counts(self) -> Counter[Head]:
+        return Counter(head for line in self._old for head in {*list_heads(line)})
 
     def _find_candidates(self, piece: Piece) -> set[Placement]:
         """Return the spans that begin and end like ``piece``, near occurrences of its rarest lines."""
@@ -184,6 +205,17 @@ def build_key(line: str) -> tuple[str, ...]:
     """Return the line's indentation and the words that declare a name, or an empty tuple if there is no declaration."""
     declared = _DECLARED.match(line)
     return (get_indent(line), *NAME.findall(declared[0])) if declared else ()
+
+
+def build_head(line: str) -> tuple[str, str] | None:
+    """Return the indentation of a line and the name that it assigns or declares. Return None for other lines."""
+    head = _HEAD.match(line)
+    return (get_indent(line), head[1]) if head else None
+
+
+def list_heads(line: str) -> list[Head]:
+    """Return the names that a line declares or assigns, with its indentation."""
+    return [head for head in (build_key(line), build_head(line)) if head]
 
 
 def _find_key(lines: Sequence[str]) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ choice has another span for the piece, or if the model may also have meant adjac
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
@@ -19,6 +18,7 @@ from rapidfuzz.fuzz import ratio
 from adapter.core.text.diffs import LineChange, find_changes
 from adapter.core.text.lines import count_common_prefix
 from adapter.editing.document import format_line_range
+from adapter.editing.matching.indentation_scope import find_enclosing
 from adapter.editing.matching.normalize import DISTINCTIVE_LETTERS, count_letters, is_distinctive
 from adapter.editing.matching.rewrite_piece_candidates import (
     COMMENT,
@@ -27,9 +27,11 @@ from adapter.editing.matching.rewrite_piece_candidates import (
     Piece,
     PieceCandidates,
     Placement,
+    build_head,
     build_key,
+    list_heads,
 )
-from adapter.editing.repairs.reindent import get_indent, measure_indent
+from adapter.editing.repairs.reindent import measure_indent
 
 MIN_DROPPED, MAX_DROPPED = 3, 0.5
 """Missing lines count as forgotten rather than deleted if there are at least this many, they contain at least this
@@ -44,16 +46,12 @@ MIN_REWRITTEN = 0.5
 """Lines that only a larger span deletes count as rewritten if the added lines contain at least this share of their
 names."""
 
+LINES_PER_HINT = 50
+"""Maximum number of lines by which a span may be larger for each hint that it is the place of a piece."""
 MANY_NAMES = 5
 """Minimum number of different names in a line for new lines with the same names to count as its replacement."""
 REPLACED = 70.0
 """Minimum similarity, in percent, between a piece's changed first or last line and the line that it replaces."""
-
-_HEAD = re.compile(
-    r"\s*(?:(?:const|let|mut|var|val|auto|final|static|export|public|private) +)*"
-    r"([^\W\d]\w*)(?:, *\w+)*\??\s*(?::?=(?!=)|:)"
-)
-"""Matches the start of a line that assigns or declares a name."""
 
 
 class _Fit(NamedTuple):
@@ -101,7 +99,7 @@ class PiecePlacer(PieceCandidates):
             rivals += self._find_rivals(piece, span, possible)
             if self._is_equal(piece, span):
                 rivals = [each for each in rivals if piece.depth is not None and not self._is_equal(piece, each)]
-            rivals += [each for each in possible if sum(map(each.covers, hints)) > 1]
+            rivals += [each for each in possible if self._is_hinted(span, each, hints)]
             if reason := self._find_doubt(piece, span, rivals):
                 return [], reason
         return chosen, self._find_duplicate(chosen)
@@ -115,14 +113,20 @@ class PiecePlacer(PieceCandidates):
         for index in sorted(omitted):
             for name in gone.intersection(NAME.findall(self._old[index])):
                 kept[name].append(index)
-        return [*kept.values()]
+        return [hint for name, hint in kept.items() for _ in range(1 + (self._name_counts[name] == 2))]
 
     def _find_moved_lines(self, spans: Sequence[Placement], omitted: Set[int]) -> list[list[int]]:
-        """Return the unique ``omitted`` lines that a piece also adds. Each is listed twice, to count as two hints."""
+        """Return the ``omitted`` lines that contain a line that a piece adds, and that no other line of the file
+        contains. Each is listed twice, to count as two hints."""
         written = {line for each in map(self._fit, self._pieces, spans) for line in each.added}
-        counts = Counter(line.strip() for line in self._old)
-        moved = [index for index in omitted if (line := self._old[index].strip()) in written and counts[line] == 1]
-        return [[index] for index in moved] * 2
+        text = "\n".join(self._old)
+        moved = [part for line in written if text.count(part := line.rstrip(",;")) == 1]
+        return [[line] for part in moved if (line := text.count("\n", 0, text.index(part))) in omitted] * 2
+
+    def _is_hinted(self, span: Placement, other: Placement, hints: Sequence[Sequence[int]]) -> bool:
+        """Return whether ``other`` covers enough ``hints`` for the lines by which it is larger than ``span``."""
+        larger = other.end - other.start - (span.end - span.start)
+        return sum(map(other.covers, hints)) >= max(2, larger / LINES_PER_HINT)
 
     def _explain_absence(self, piece: Piece) -> str:
         first, last = piece.lines[0], piece.lines[-1]
@@ -156,24 +160,35 @@ class PiecePlacer(PieceCandidates):
         if is_larger:
             return keeps_ends and (self._is_rewritten(piece, span, other) or self._assigns_again(piece, span, other))
         if is_smaller:
+            if self._repeats_head(piece, span, other):
+                return False
             if keeps_ends and not self._is_rewritten(piece, other, span):
                 return True
             is_changed = there.lost > 0 and not loses_name  # both change lines, and `span` scores more
-            written = [*filter(NAME.search, self._list_changed(piece, other)[0])]
-            repeated = {*written}.difference(self._list_changed(piece, span)[0])
-            if len(repeated) > 1 and all(map(self._occurs_once, repeated)):
-                return min(map(measure_indent, repeated)) > min(map(measure_indent, written))
             return not is_changed and bool(here.deleted - there.deleted) and (keeps_ends or loses_name)
         if here.deleted:
             return not there.lost and min(there.kept_above, there.kept_below) >= DISTINCTIVE_LETTERS
         return there.is_reworded and keeps_ends and there.written > 1
+
+    def _repeats_head(self, piece: Piece, span: Placement, other: Placement) -> bool:
+        """Return whether ``piece`` at ``other`` would repeat the outline of lines that only ``span`` replaces or keeps:
+        a name that one of them declares or assigns, or two of them, if the file has each of these once. A least
+        indented added line must be among the repeated ones."""
+        written = [*filter(NAME.search, self._list_changed(piece, other)[0])]
+        depth = min(map(measure_indent, written), default=0)
+        omitted = (*self._old[span.start : other.start], *self._old[other.end : span.end])
+        repeated = {line for line in written if self._occurs_once(line)}.intersection(omitted)
+        if len(repeated) > 1 and depth in map(measure_indent, repeated):
+            return True
+        heads = {head for line in written if measure_indent(line) == depth for head in list_heads(line)}
+        return any(self._head_counts[head] == 1 for line in omitted for head in heads.intersection(list_heads(line)))
 
     def _is_rewritten(self, piece: Piece, span: Placement, other: Placement) -> bool:
         """Return whether ``piece`` at ``other`` rewrites the lines that it would not delete at ``span``: the lines that
         it adds contain most of their names."""
         added, removed = self._list_changed(piece, other)
         deleted = Counter(removed) - Counter(self._list_changed(piece, span)[1])
-        return _contain_most_names(added, deleted.elements())
+        return self._contain_most_names(added, deleted.elements())
 
     def _assigns_again(self, piece: Piece, span: Placement, other: Placement) -> bool:
         """Return whether ``piece`` adds an assignment at ``span`` that replaces one outside it: a line that would be
@@ -182,9 +197,9 @@ class PiecePlacer(PieceCandidates):
         added, removed = self._list_changed(piece, span)
         deleted = Counter(self._list_changed(piece, other)[1]) - Counter(removed)
         depth = min(map(measure_indent, filter(None, added)), default=0)
-        known = {*map(_build_head, self._old[span.start : span.end])}
-        new = [line for line in added if measure_indent(line) == depth and _build_head(line) not in known]
-        return _assign_same_name([*deleted], new)
+        known = {*map(build_head, self._old[span.start : span.end])}
+        new = [line for line in added if measure_indent(line) == depth and build_head(line) not in known]
+        return not {*map(build_head, deleted)}.isdisjoint({*map(build_head, new)} - {None})
 
     def _list_changed(self, piece: Piece, span: Placement) -> tuple[list[str], list[str]]:
         """Return the lines that ``piece`` adds at ``span``, and the lines that it removes."""
@@ -200,8 +215,27 @@ class PiecePlacer(PieceCandidates):
         changes = find_changes(actual, lines)
         if piece.depth is not None and actual[0] != lines[0]:
             yield actual[: changes[0].end], lines[: changes[0].new_end]
-        if changes and not piece.is_last and _ends_otherwise(actual, lines, changes[-1]):
+        if changes and not piece.is_last and self._ends_otherwise(actual, lines, changes[-1]):
             yield actual[changes[-1].start :][::-1], lines[changes[-1].new_start :][::-1]
+
+    def _ends_otherwise(self, actual: Sequence[str], lines: Sequence[str], last: LineChange) -> bool:
+        """Return whether the texts end with different lines, or with equal brackets that end different blocks. The
+        blocks differ if they start in the ``last`` change, and its two sides have few names in common."""
+        below = [line for line in lines[last.new_end :] if line]
+        if len(below) != 1 or below[0].lstrip()[0] not in ")]}":
+            return actual[-1] != lines[-1]
+        depth = measure_indent(below[0])
+        openers = (at for at, line in enumerate(lines[: last.new_end]) if line and measure_indent(line) == depth)
+        removed, added = actual[last.start : last.end], lines[last.new_start : last.new_end]
+        return max(openers, default=-1) >= last.new_start and not self._contain_most_names(added, removed)
+
+    def _contain_most_names(self, added: Iterable[str], removed: Iterable[str]) -> bool:
+        """Return whether the ``added`` lines contain most of the information in the names of the ``removed`` code."""
+        lines = [*removed]
+        code = [line for line in lines if not COMMENT.match(line)]
+        names = Counter(NAME.findall("\n".join(code if any(map(NAME.search, code)) else lines)))
+        kept = names & Counter(NAME.findall("\n".join(added)))
+        return self._sum_name_bits(kept) >= MIN_REWRITTEN * self._sum_name_bits(names)
 
     def _loses_name(self, piece: Piece, span: Placement) -> bool:
         """Return whether ``piece`` lacks a name from one of the least indented lines of ``span``."""
@@ -265,6 +299,16 @@ class PiecePlacer(PieceCandidates):
         kept = filter(NAME.search, lines[: count_common_prefix(actual, lines)])
         return _count_letters_in_common(actual, lines) >= DISTINCTIVE_LETTERS or any(map(self._occurs_once, kept))
 
+    def _ends_in_new_block(self, span: Placement, lines: Sequence[str]) -> bool:
+        """Return whether the piece ``lines`` ends in a block that it adds, and the file's lines below ``span`` continue
+        another block of the same depth, which starts above ``span``."""
+        rows = find_enclosing(self._old, span.end - 1, measure_indent(self._old[span.end - 1]))
+        depths = {measure_indent(self._old[row]) for row in rows if row < span.start}
+        changes = find_changes(self._old[span.start : span.end], lines)
+        added = {row for change in changes for row in range(change.new_start, change.new_end)}
+        headers = find_enclosing(lines, len(lines) - 1, measure_indent(lines[-1]))
+        return any(row in added and measure_indent(lines[row]) in depths for row in headers)
+
     def _find_doubt(self, piece: Piece, span: Placement, rivals: Sequence[Placement]) -> str:
         """Return the reason why ``span`` may not be the place of ``piece``, or an empty string."""
         ends = " to ".join(repr(line.strip()[:80]) for line in (piece.lines[0], piece.lines[-1]))
@@ -274,6 +318,8 @@ class PiecePlacer(PieceCandidates):
         actual, lines = self._old[span.start : span.end], [line.rstrip() for line in piece.lines]
         if not all(_is_replaced(*edge) for edge in self._find_changed_edges(piece, span)):
             return f"a piece from {ends} has new lines at an end, which may replace lines that are not shown"
+        if not piece.is_last and self._ends_in_new_block(span, lines):
+            return f"a piece from {ends} ends inside a block that it adds, but the file has no rest of that block"
         dropped = [
             line
             for change in find_changes(actual, lines)
@@ -289,18 +335,6 @@ class PiecePlacer(PieceCandidates):
         return ""
 
 
-def _ends_otherwise(actual: Sequence[str], lines: Sequence[str], last: LineChange) -> bool:
-    """Return whether the texts end with different lines, or with equal brackets that end different blocks. The blocks
-    differ if they start in the ``last`` change, and its two sides have few names in common."""
-    below = [line for line in lines[last.new_end :] if line]
-    if len(below) != 1 or below[0].lstrip()[0] not in ")]}":
-        return actual[-1] != lines[-1]
-    depth = measure_indent(below[0])
-    openers = (at for at, line in enumerate(lines[: last.new_end]) if line and measure_indent(line) == depth)
-    removed, added = actual[last.start : last.end], lines[last.new_start : last.new_end]
-    return max(openers, default=-1) >= last.new_start and not _contain_most_names(added, removed)
-
-
 def _may_replace(lines: Sequence[str], last: LineChange, line: str) -> bool:
     """Return whether the ``lines`` from the ``last`` change on may replace ``line``: there are several, they contain
     all of its many names, and no line below the change has a name."""
@@ -310,21 +344,9 @@ def _may_replace(lines: Sequence[str], last: LineChange, line: str) -> bool:
     return names <= Counter(NAME.findall("\n".join(added)))
 
 
-def _contain_most_names(added: Iterable[str], removed: Iterable[str]) -> bool:
-    """Return whether the ``added`` lines contain most of the names in the ``removed`` lines of code."""
-    names = Counter(NAME.findall("\n".join(line for line in removed if not COMMENT.match(line))))
-    kept = names & Counter(NAME.findall("\n".join(added)))
-    return kept.total() >= MIN_REWRITTEN * names.total()
-
-
 def _count_letters_in_common(left: Sequence[str], right: Sequence[str]) -> int:
     """Return the number of letters and digits before the first line that differs."""
     return sum(map(count_letters, left[: count_common_prefix(left, right)]))
-
-
-def _assign_same_name(block: Sequence[str], added: Sequence[str]) -> bool:
-    """Return whether both texts assign or declare the same name at the same depth."""
-    return not {*map(_build_head, block)}.isdisjoint({*map(_build_head, added)} - {None})
 
 
 def _are_similar(block: Sequence[str], added: Sequence[str]) -> bool:
@@ -372,12 +394,6 @@ def _compute_best_totals(candidates: Sequence[Sequence[Placement]]) -> list[list
         best = [*list(accumulate((total for _, total in reversed(reached)), max))[::-1], -inf]
         before[:] = [one + other for one, other in zip(before, after, strict=True)]
     return totals
-
-
-def _build_head(line: str) -> tuple[str, str] | None:
-    """Return the indentation of a line and the name that it assigns or declares. Return None for other lines."""
-    head = _HEAD.match(line)
-    return (get_indent(line), head[1]) if head else None
 
 
 def _count_nonblank(lines: Sequence[str]) -> int:
