@@ -217,6 +217,16 @@ def absent(_: Random, edit: Edit) -> Case | None:
     return None if _has_near_twin(edit, lines) else replace(case, expected=None)
 
 
+def twin_remains(_: Random, edit: Edit) -> Case | None:
+    """The whole block is not in the file, but its lines to change occur in another block."""
+    lines = _without_block(edit)
+    touched = edit.removed or list(edit.lines[edit.start - 1 : edit.start + 1])
+    if not stands_as_block(lines, touched) or stands_as_block(lines, edit.old) or _has_near_twin(edit, lines):
+        return None
+    case = case_of(replace(edit, lines=lines), "twin remains", edit.old, edit.new)
+    return replace(case, expected=None)
+
+
 def _without_block(edit: Edit) -> tuple[str, ...]:
     return (*edit.lines[: edit.first], *edit.lines[edit.stop + edit.after :])
 
@@ -349,6 +359,7 @@ TRAPS: tuple[Callable[[Random, Edit], Case | None], ...] = (
     gone,
     renamed,
     absent,
+    twin_remains,
     placeholder,
     no_change,
     several,
