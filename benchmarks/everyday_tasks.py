@@ -1,13 +1,13 @@
 """Run everyday tasks with `adapter run` and a small model, and count the completed ones.
 
-    python -m benchmarks.everyday_tasks [--model GGUF] [--base-url URL] [--runs N] [--folder DIR]
-        [--set plain|sloppy|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth] [TASK ...]
+    python -m benchmarks.everyday_tasks [--model GGUF] [--base-url URL] [--runs N] [--folder DIR] [--set SET] [TASK ...]
 
 Each task is a sentence about a small folder. A task is done if all files and the answer are as requested; files that
 the task does not mention must be unchanged. With ``--folder``, the folders, the outputs and the transcripts are kept.
-The requests of ``sloppy`` are written carelessly, five of them in German, French or Spanish. The requests of the sets
-``second`` to ``tenth`` were written before any run of them. Half of ``third`` is German; four of
-``fourth`` and five of ``fifth`` are in other languages than English.
+
+The sets are in everyday_tasks.toml. The requests of ``sloppy`` are written carelessly, five of them in German, French
+or Spanish. Those of ``second`` and all later sets were written before any run of them. Half of ``third`` is German;
+four of ``fourth`` and five of ``fifth`` are in other languages than English.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from pathlib import Path
 from adapter.backends.builtin_model import download_builtin_model
 
 TIMEOUT_S = 600
-SETS = ("plain", "sloppy", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_TASKS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+SETS = tuple(_TASKS)
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,7 @@ class Task:
 
 
 def load_tasks(name: str) -> dict[str, Task]:
-    tasks = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))[name]
-    return {task: Task(**fields) for task, fields in tasks.items()}
+    return {task: Task(**fields) for task, fields in _TASKS[name].items()}
 
 
 def run_task(task: Task, workspace: Path, model: list[str]) -> tuple[bool, int]:
