@@ -21,7 +21,6 @@ from adapter.conversation.guardrails.call_history import CallHistory
 from adapter.conversation.guardrails.requested_file_changes import (
     CHANGES,
     find_change_tools,
-    find_file_action,
     find_needed_action,
     find_text,
     find_unread_paths,
@@ -30,6 +29,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
     list_known_lines,
     list_paths_with_replaced_names,
 )
+from adapter.conversation.guardrails.requested_files import find_file_action, list_target_paths
 from adapter.conversation.message_rendering import Message
 from adapter.core.errors import ToolError
 from adapter.core.events import JsonObject
@@ -198,7 +198,8 @@ def find_file_question(
         paths = [path for path in named[:1] if path not in found]
     else:
         changed = {value for call in history.recent if call.ok and call.changes for value in call.values}
-        left = [path for path in named if path not in changed] or list_paths_with_replaced_names(history)
+        targets = list_target_paths(history.request)
+        left = [path for path in targets if path not in changed] or list_paths_with_replaced_names(history)
         paths = [path for path in left if path in texts]
     kinds = _RENAMING if is_renaming(history) else _CHANGE
     questions = (FileQuestion(path, texts, usable[0], history.request, kind) for path in paths for kind in kinds)

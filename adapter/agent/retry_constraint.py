@@ -21,9 +21,9 @@ from adapter.conversation.guardrails.requested_file_changes import (
     find_text,
     find_unread_paths,
     has_any,
-    list_first_paths,
     list_paths_with_replaced_names,
 )
+from adapter.conversation.guardrails.requested_files import list_first_paths, list_target_paths
 from adapter.core.errors import UsageError
 from adapter.core.events import JsonObject
 from adapter.grammars.schema_ir import Choices
@@ -98,7 +98,7 @@ def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = 
     If ``is_small`` is set, commands run in the current folder, and an edit replaces the first quoted string of the
     request with the second, if there are two.
     """
-    paths, texts = find_paths(history.request), find_quoted(history.request)
+    paths, texts = list_target_paths(history.request), find_quoted(history.request)
     changed = {value for call in history.recent if call.ok and call.changes for value in call.values}
     left = [path for path in paths if path not in changed] or list_paths_with_replaced_names(history) or paths
     unread = find_unread_paths(history) or left

@@ -30,14 +30,12 @@ from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.conversation.guardrails.invented_file_text import is_invented
 from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer, expects_information
 from adapter.conversation.guardrails.requested_file_changes import (
-    ABOUT,
     CHANGES,
-    find_file_action,
     find_names,
     find_text,
-    list_first_paths,
     loses_text,
 )
+from adapter.conversation.guardrails.requested_files import ABOUT, find_file_action, list_first_paths, list_target_paths
 from adapter.core.text.word_stems import STOP_WORDS, find_words
 from adapter.editing.syntax_check import UncheckableError, find_syntax_error
 from adapter.prompting.intent.template_variables import VARIABLE, find_lost_word
@@ -156,7 +154,10 @@ class Comparison:
                 yield "no change has a word of the task"
         known = "\n".join([self.task, *self.tally.results])
         filled = [name for name in VARIABLE.findall(self.task) if self._is_filled(name)]
+        kept = {*self.paths}.difference(list_target_paths(self.task))
         for change in self.changes:
+            if change.path in kept:
+                yield f"{change.path} was changed, although the task does not ask for it"
             text, old_text = "\n".join(change.added), "\n".join([known, *change.removed])
             is_whole = change.is_new or text.strip() == self.read_file(change.path).strip()
             if is_whole and is_invented(change.path, text, self.task, old_text, self.tally.tools):

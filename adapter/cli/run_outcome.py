@@ -9,7 +9,7 @@ from adapter.cli.call_tally import CallTally
 from adapter.cli.change_flaws import find_change_flaw
 from adapter.cli.folder_changes import NO_CHANGES, FolderChanges
 from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer, has_content
-from adapter.conversation.guardrails.requested_file_changes import find_file_action
+from adapter.conversation.guardrails.requested_files import find_file_action
 from adapter.conversation.guardrails.unused_tool import RUNS
 from adapter.conversation.session_steps import REASONS, Finished, Reason
 from adapter.core.text.word_stems import find_words

@@ -197,6 +197,8 @@ INCOMPLETE = "the change is incomplete; left to change: "
         ("cnt in a.txt and b.txt should be counter", "cnt: 1", "counter: 1", ""),
         ("greet in a.txt and b.txt should be hello", "greet: 1", "hello: 1", "greet in b.txt"),
         ("Rename greet to hello in a.txt, but not in b.txt", "greet: 1", "hello: 1", ""),
+        ("Rename greet to hello in b.txt, but not in a.txt", "greet: 1", "hello: 1", "a.txt was changed, although"),
+        ("Delete b.txt, but keep a.txt", "greet: 1", None, "a.txt was deleted, which the task does not ask for"),
         ("greet is a dumb name, make it say_hello in a.txt", "greet\ngreet()", "say_hello\ngreet()", "greet in a.txt"),
         ("Change 14 to 21 in a.txt. Also see b.txt.", "on 14", "on 21", "14 in b.txt"),
         ("Change 14 to 21 in a.txt", "on 14\non 14", "on 21\non 14", ""),

@@ -8,7 +8,8 @@ from functools import lru_cache
 from adapter.conversation.guardrails.announced_action import wants_text
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.copied_text import list_strings
-from adapter.conversation.guardrails.requested_file_changes import find_file_action, find_text, has_any
+from adapter.conversation.guardrails.requested_file_changes import find_text, has_any
+from adapter.conversation.guardrails.requested_files import find_file_action
 from adapter.core.text.word_stems import STOP_WORDS, split_words, stem_word, stem_words
 from adapter.prompting.intent.text_values import find_paths
 from adapter.tools.argument_synonyms import CONTENT, OLD_TEXT

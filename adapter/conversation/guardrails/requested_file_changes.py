@@ -13,6 +13,7 @@ from functools import lru_cache
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
 from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.conversation.guardrails.refusals_and_claims import expects_information
+from adapter.conversation.guardrails.requested_files import find_file_action, is_inside, list_target_paths
 from adapter.core.events import JsonObject
 from adapter.core.text.word_stems import split_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted
@@ -22,39 +23,6 @@ from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 
 _VALUE = re.compile(r"\{\{[^{}\n]{1,40}\}\}|(?<![\w.,])(?<!\bline\s)(?<!\blines\s)\d+(?:\.\d+)*(?![\w.,]*\w)")
-_INSIDE = re.compile(
-    r"(?i)\b(?:at|from|in|inside|into|(?<!\brid\s)(?<!dispose\s)of|to|within|an|aus|im|von|zu[mr]?|à|au|dans|du|de|sur"
-    r"|(?<!add\s)a|al|alla|del|di|da|nel|ao|em|en|aan)\s+\W*\Z"
-)
-ABOUT = re.compile(r"(?i)\b(?:about|for|from|of|on|with|aus|über|von|zu|de|del|di|du|sobre|su|sur)\s+\W*\Z")
-"""Matches the end of the text before a path if the request concerns a change within this file, or a text about it."""
-_AND = re.compile(r"[`'\"\s]*(?:[,&+]|\s(?:and|und|et|y|e)\s)[`'\"\s]*")
-"""Matches the text between two paths of a list."""
-_WHOLE_FILE = re.compile(
-    r"""\w+\s(?:(?P<pronoun>it|them|both)|(?:this|that|the)\sfile|(?:die|diese)\sdatei|(?:le|ce)\sfichier
-    |(?:el|este)\sarchivo)\b(?!\s+from\b)""",
-    re.IGNORECASE | re.VERBOSE,
-)
-"""Matches a verb whose object is a file named before. A pronoun may also mean a part of the file."""
-_IS_USELESS = re.compile(
-    r"""[`'"\s,.;:]*(?:(?:is|are|can|could|go|old|out|outdated|obsolete|unused|useless|no|not|longer|needed|used|use|of
-    |any|more|anymore|now|all|both|so|and|please)\b[\s,.;:]*)*""",
-    re.IGNORECASE | re.VERBOSE,
-)
-"""Matches the text between files and a verb whose pronoun means these files: "a.txt and b.txt can go, delete them"."""
-_NEEDS = re.compile(r"\b(?:need|read|use|want)s?\s+(?:the\s+)?(?:file\s+)?\W?\Z", re.IGNORECASE)
-"""Matches the text before a path to which a pronoun in the next sentence refers."""
-_PUTS_FILE = re.compile(
-    r"put\s+(?:the\s+)?(?:file\s+)?[`'\"]?[\w./\\-]+\.\w+[`'\"]?\s+(?:in|into|inside|to|under)\s+"
-    r"(?:\S+/(?=[\s.,;]|$)|(?:the\s+)?(?:\S+\s+)?(?:directory|folder)\b)",
-    re.IGNORECASE,
-)
-"""Matches a request to put a whole file into a directory."""
-_PART = re.compile(
-    r"['’]s\b|[`'\"]?,?\s+(?:class|column|entry|field|function|heading|key|lines?|method|row|section|value)\b",
-    re.IGNORECASE,
-)
-"""Matches the text after a path if the request concerns a part of the file."""
 _EXPLAINS = re.compile(
     r"""[?？]|n['’]t\b|\b(?:already|cannot|denied|error|fail\w*|missing|neither|no|none|not|nothing|only|unable|which
     |bereits|kein\w*|nicht|nichts|schon|aucun\w*|déjà|pas|rien|ningun\w*|ningún|nada|già|nessun\w*|niente|non|já|não
@@ -84,48 +52,6 @@ CHANGES = ("add", "edit", "update")
 """Actions of requests for a change of an existing file."""
 _CLASSIFIED = {"edit": "edit", "rename": "edit", "create": "create"}
 """Actions by the model's own classification of a request. Its guess is not trusted for deleting or moving a file."""
-
-
-def find_file_action(request: str) -> str:
-    """Return the action on a file with which ``request`` begins: ``add`` or ``edit`` for a change within the file;
-    ``update``, ``create``, ``delete`` or ``move`` for the file as a whole; "" for other requests.
-    """
-    action, verb = find_requested_action(request)
-    path = next(iter(find_paths(request)), "")
-    if not path or action not in ("add", "create", "delete", "edit", "move"):
-        return ""
-    if _PUTS_FILE.match(request, verb):
-        return "move"
-    before = request[: request.index(path)]
-    if action == "create":
-        return "" if ABOUT.search(before) else action
-    whole = _WHOLE_FILE.match(request, verb) if len(before) < verb and action in ("delete", "move") else None
-    if whole and (not whole["pronoun"] or _NEEDS.search(before) or _are_useless(request, verb, whole["pronoun"])):
-        return action
-    is_name = action == "move" and (find_quoted(before[verb:]) or " to " in before[verb:])  # what the files contain
-    if is_name or len(before) < verb or _INSIDE.search(before) or _PART.match(request, len(before) + len(path)):
-        return "add" if action == "add" else "edit"
-    return "update" if action in ("add", "edit") else action
-
-
-def _are_useless(request: str, verb: int, pronoun: str) -> bool:
-    """Return whether a request begins with files that are not needed, so that ``pronoun`` after the verb means them."""
-    paths = list_first_paths(request)
-    end = request.rindex(paths[-1], 0, verb) + len(paths[-1])
-    is_first = re.fullmatch(r"(?i)\W*(?:the\s+)?(?:files?\s+)?\W*", request[: request.index(paths[0])])
-    is_plural = pronoun.lower() != "it"
-    return bool(is_first and is_plural == (len(paths) > 1) and _IS_USELESS.fullmatch(request, end, verb))
-
-
-def list_first_paths(request: str) -> list[str]:
-    """Return the first path in a request, and the paths that follow it in a list."""
-    paths, spans = find_paths(request), list[tuple[int, int]]()
-    for path in paths:
-        start = request.index(path, spans[-1][1] if spans else 0)
-        if spans and not _AND.fullmatch(request[spans[-1][1] : start]):
-            break
-        spans.append((start, start + len(path)))
-    return paths[: len(spans)]
 
 
 def find_started_action(history: CallHistory) -> str:
@@ -175,7 +101,7 @@ def find_unused_values(history: CallHistory) -> list[str]:
     """
     if not find_started_action(history):
         return []
-    values = [*find_values(history.request), *find_paths(history.request)]
+    values = [*find_values(history.request), *list_target_paths(history.request)]
     used = "\n".join(
         text for call in history.recent if call.ok and call.changes for text in list_strings(call.arguments)
     )
@@ -334,13 +260,15 @@ def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
             return not asks_for(history.user_text, "delete", "reset")
     named = set(find_paths(history.request))
     paths = named.intersection(map(str, call.arguments.values()))
+    if paths.difference(list_target_paths(history.request)):
+        return True  # the user wants to keep it
     if not paths or is_deletion:
         actions = {find_requested_action(history.request)[0], history.classified}
         is_needed = history.is_question or not actions <= {"", "delete"}
         is_needed |= len(named) == 1 and asks_for(history.user_text, "add", "edit")
         is_needed &= not asks_for(history.user_text, "delete")
         is_only = len(named) == 1
-        return bool(paths) and (is_needed or (is_only and all(_is_inside(path, history.request) for path in paths)))
+        return bool(paths) and (is_needed or (is_only and all(is_inside(path, history.request) for path in paths)))
     action = find_file_action(history.request) or _CLASSIFIED.get(history.classified, "")
     verb = action or find_requested_action(history.request)[0]
     is_change = action == "edit" or not (verb or asks_for(history.user_text, "add", "create"))
@@ -351,11 +279,6 @@ def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
     written = find_text(call, CONTENT)
     known = {line.strip() for path in paths for line in list_known_lines(path, history) if split_words(line)}
     return len(known) > 1 and sum(line in written for line in known) * 2 < len(known)
-
-
-def _is_inside(path: str, request: str) -> bool:
-    """Return whether the request only concerns something in the file, such as "the second line of a.md"."""
-    return all(_INSIDE.search(before) for before in request.split(path)[:-1])
 
 
 def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
