@@ -12,8 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from rapidfuzz import fuzz
-
 from adapter.backends.constraint_fields import build_grammar_fields
 from adapter.backends.endpoint_discovery import Kind
 from adapter.backends.stream_chunks import Chunk
@@ -38,6 +36,7 @@ from adapter.editing.syntax_check import find_new_syntax_error
 from adapter.grammars.gbnf import GAP, build_code_fence_grammar
 from adapter.parsing.format import Format
 from adapter.prompting.escaping import escape_control_tokens, unescape_control_tokens
+from adapter.prompting.intent.spelling import find_misspelled_word, is_correction, is_similar
 from adapter.prompting.intent.template_variables import BRACKETED_VARIABLE, find_lost_word
 from adapter.prompting.intent.text_values import find_paths
 from adapter.prompting.intent.verbs import find_requested_action
@@ -58,8 +57,6 @@ MAX_TOKENS = 1_500
 _SYSTEM = "You edit one file. Change only what the user asks for, and keep all other lines."
 MAX_VERSIONS = 60
 """Maximum number of texts among which the model chooses."""
-MIN_SIMILARITY = 75
-"""Minimum similarity of a misspelled word and its correction, in percent."""
 _CHANGE: tuple[Replaces, ...] = ("", "variables", "misspellings")
 """The attempts at a change. If the model changes nothing, it may have copied the misspelling that it should correct."""
 _RENAMING: tuple[Replaces, ...] = ("names",)
@@ -106,8 +103,8 @@ class FileQuestion:
         """Return the texts among which the model chooses, or [] if it may write any text, or if there are too many.
 
         In each text, one word of the request that the file contains is replaced by another one that it lacks. To
-        correct misspellings, the words must be similar. To fill in a template, the only text has a `GAP` in place of
-        each variable.
+        correct misspellings, the words must be similar; if the request has only the misspelled word, the only text has
+        a `GAP` in its place. To fill in a template, the only text has a `GAP` in place of each variable.
         """
         if self.replaces == "variables" and self.variables:
             return [re.sub("|".join(map(re.escape, self.variables)), GAP, self.text)]
@@ -121,13 +118,15 @@ class FileQuestion:
         verb = _NAME.match(self.request, start) if action else None  # any other verb may be a name
         ignored = STOP_WORDS | {verb[0].lower()} if verb else STOP_WORDS
         names = [name for name in dict.fromkeys(_NAME.findall(request)) if name.lower() not in ignored]
-        limit = MIN_SIMILARITY if self.replaces == "misspellings" else 0
+        is_alike = is_similar if self.replaces == "misspellings" else str.__ne__
         texts = [
             re.sub(rf"\b{old}\b", new, self.text)
             for old in names
             for new in names
-            if old in present and new not in present and fuzz.ratio(old, new) >= limit
+            if old in present and new not in present and is_alike(old, new)
         ]
+        if self.replaces == "misspellings" and not texts and (word := find_misspelled_word(self.request, self.text)):
+            return [re.sub(rf"\b{word}\b", GAP, self.text)]
         is_long = len(texts) > MAX_VERSIONS
         return [] if is_long else [each for each in texts if not find_new_syntax_error(self.text, each, self.path)]
 
@@ -137,7 +136,8 @@ class FileQuestion:
         new, old = (found[1].strip("\n").rstrip() if found else ""), self.text.strip("\n").rstrip()
         if not new.strip() or new == old or find_new_syntax_error(old, new, self.path):
             return None
-        if find_lost_word(self.variables, old, new, self.request):
+        word = find_misspelled_word(self.request, old)
+        if find_lost_word(self.variables, old, new, self.request) or (word and not is_correction(word, old, new)):
             return None
         parameters = [_find_parameter(self.tool, names) for names in (PATH, CONTENT)]
         if self.path not in self.files:

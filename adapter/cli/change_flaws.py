@@ -5,7 +5,7 @@ The checks compare values, so that most of them work in any language:
 - Files that parsed before still parse, and new text has a word of the task.
 - The result has the quoted words and the new files that the task names.
 - If the run replaced a value with another one from the task, no file named in the task still has the old value.
-- A renaming adds no lines.
+- A renaming adds no lines, and the correction of a misspelled word changes no other words.
 - A change made only of words of the task removes no line without such a word, and adds no other number.
 - Exactly the files that the task asks to delete or move are gone. A question changes no file.
 - No text was written that the task does not ask for, such as an extra sentence (`unrequested_text`).
@@ -38,6 +38,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
 from adapter.conversation.guardrails.requested_files import ABOUT, find_file_action, list_first_paths, list_target_paths
 from adapter.core.text.word_stems import STOP_WORDS, find_words
 from adapter.editing.syntax_check import UncheckableError, find_syntax_error
+from adapter.prompting.intent.spelling import find_misspelled_word, is_correction
 from adapter.prompting.intent.template_variables import VARIABLE, find_lost_word
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import asks_for, find_requested_action, is_question, sounds_like
@@ -169,6 +170,9 @@ class Comparison:
                 yield f"{change.path} lost a line that the task does not mention ({line})"
             if word := find_lost_word(filled, "\n".join(change.removed), self.added, self.task):
                 yield f"{change.path} lost a word that the task does not mention ({word})"
+            word = find_misspelled_word(self.task, "\n".join(change.removed))
+            if word and not all(is_correction(word, *pair) for pair in change.pairs):
+                yield f"more than the spelling of {word} was changed in {change.path}"
             if number := self._find_other_number(change):
                 yield f"{change.path} got {number}, which is not in the task"
         yield from (f"{path} is empty, although the task states its text" for path in self._find_empty_files())

@@ -168,6 +168,18 @@ def test_correction_is_chosen_if_the_model_copied_the_misspelling():
         assert [each.list_versions() for each in asked] == [[], ["Coffee and cake\n"]][: count + 1]
 
 
+def test_misspelling_is_corrected_in_its_gap_if_the_model_changed_other_words():
+    """Qwen2.5-Coder-0.5B wrote the steps of the recipe in another order."""
+    text, asked = "1. seperate the eggs\n2. whip the whites\n", list[FileQuestion]()
+    while question := ask({"a.txt": text}, 'Correct the spelling of "seperate" in a.txt', asked=asked):
+        asked.append(question)
+    free, gap = asked
+    assert free.build_arguments("```\n1. Whip the whites\n2. Separate the eggs\n```") is None
+    assert free.build_arguments("```\n1. separate the eggs\n2. whip the whites\n```")
+    grammar = str(gap.build_request("llama.cpp", get_format("hermes"))[1]["grammar"])
+    assert '"1. " gap " the eggs\\n2. whip the whites\\n"' in grammar
+
+
 def test_template_is_filled_in_its_gaps_if_the_model_loses_its_text():
     """Qwen2.5-Coder-0.5B wrote only the values."""
     text = "Dear [NAME],\nhow is [PLACE]?\n"

@@ -202,6 +202,8 @@ INCOMPLETE = "the change is incomplete; left to change: "
         ("greet is a dumb name, make it say_hello in a.txt", "greet\ngreet()", "say_hello\ngreet()", "greet in a.txt"),
         ("Change 14 to 21 in a.txt. Also see b.txt.", "on 14", "on 21", "14 in b.txt"),
         ("Change 14 to 21 in a.txt", "on 14\non 14", "on 21\non 14", ""),
+        ('Correct the spelling of "seperate" in a.txt', "seperate it\nstir", "stir\nSeparate it", "the spelling of"),
+        ('Correct the spelling of "seperate" in a.txt', "seperate it\nstir", "separate it\nstir", ""),
         ('Fix the "smal" in a.txt, it is "small"', "smal\nold", "smal\nnew", "small"),
         ("In a.txt, replace {{one}} with 1", "{{one}} {{one}}", "1 {{one}}", "{{one}} in a.txt"),
         ("Add {{one}} to a.txt", "two", "two\n{{one}}", ""),
