@@ -36,6 +36,12 @@ from adapter.editing.syntax_check import find_new_syntax_error
 from adapter.grammars.gbnf import GAP, build_code_fence_grammar
 from adapter.parsing.format import Format
 from adapter.prompting.escaping import escape_control_tokens, unescape_control_tokens
+from adapter.prompting.intent.removals import (
+    find_named_words,
+    find_removed_lines,
+    find_unrelated_line,
+    list_removals,
+)
 from adapter.prompting.intent.spelling import find_misspelled_word, is_correction, is_similar
 from adapter.prompting.intent.template_variables import BRACKETED_VARIABLE, find_lost_word
 from adapter.prompting.intent.text_values import find_paths
@@ -46,7 +52,7 @@ from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 from adapter.workspace import Workspace
 
-Replaces: TypeAlias = Literal["", "names", "variables", "misspellings"]
+Replaces: TypeAlias = Literal["", "names", "variables", "misspellings", "removals"]
 
 MAX_FILE = 3_000
 """Maximum length, in characters, of a file whose new text is requested."""
@@ -60,6 +66,7 @@ MAX_VERSIONS = 60
 _CHANGE: tuple[Replaces, ...] = ("", "variables", "misspellings")
 """The attempts at a change. If the model changes nothing, it may have copied the misspelling that it should correct."""
 _RENAMING: tuple[Replaces, ...] = ("names",)
+_REMOVAL: tuple[Replaces, ...] = ("", "removals")
 _NAME = re.compile(r"[^\W\d]\w*")
 _FIRST_WORD = re.compile(r"(?:(?<=[.!?]\s)|\A)\w+")
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)\n?```", re.DOTALL)
@@ -104,12 +111,15 @@ class FileQuestion:
 
         In each text, one word of the request that the file contains is replaced by another one that it lacks. To
         correct misspellings, the words must be similar; if the request has only the misspelled word, the only text has
-        a `GAP` in its place. To fill in a template, the only text has a `GAP` in place of each variable.
+        a `GAP` in its place. To fill in a template, the only text has a `GAP` in place of each variable. A removal
+        takes one line, and the lines indented below it.
         """
         if self.replaces == "variables" and self.variables:
             return [re.sub("|".join(map(re.escape, self.variables)), GAP, self.text)]
         if self.replaces in ("", "variables"):
             return []
+        if self.replaces == "removals":
+            return self._select_valid(list_removals(self.request, self.text))
         request, present = self.request, {*_NAME.findall(self.text)}
         for path in find_paths(request):
             request = request.replace(path, " ")
@@ -127,6 +137,10 @@ class FileQuestion:
         ]
         if self.replaces == "misspellings" and not texts and (word := find_misspelled_word(self.request, self.text)):
             return [re.sub(rf"\b{word}\b", GAP, self.text)]
+        return self._select_valid(texts)
+
+    def _select_valid(self, texts: list[str]) -> list[str]:
+        """Return the texts that parse if the file does, or [] if there are too many."""
         is_long = len(texts) > MAX_VERSIONS
         return [] if is_long else [each for each in texts if not find_new_syntax_error(self.text, each, self.path)]
 
@@ -138,6 +152,10 @@ class FileQuestion:
             return None
         word = find_misspelled_word(self.request, old)
         if find_lost_word(self.variables, old, new, self.request) or (word and not is_correction(word, old, new)):
+            return None
+        if _asks_for_removal(self.request) and find_unrelated_line(
+            find_removed_lines(old, new), find_named_words(self.request)
+        ):
             return None
         parameters = [_find_parameter(self.tool, names) for names in (PATH, CONTENT)]
         if self.path not in self.files:
@@ -201,10 +219,15 @@ def find_file_question(
         targets = list_target_paths(history.request)
         left = [path for path in targets if path not in changed] or list_paths_with_replaced_names(history)
         paths = [path for path in left if path in texts]
-    kinds = _RENAMING if is_renaming(history) else _CHANGE
+    change = _REMOVAL if _asks_for_removal(history.request) else _CHANGE
+    kinds = _RENAMING if is_renaming(history) else change
     questions = (FileQuestion(path, texts, usable[0], history.request, kind) for path in paths for kind in kinds)
     new = (question for question in questions if question not in asked)
     return next((each for each in new if each.replaces in ("", "names") or each.list_versions()), None)
+
+
+def _asks_for_removal(request: str) -> bool:
+    return find_requested_action(request)[0] == "delete"
 
 
 def _has_seen(path: str, text: str, history: CallHistory) -> bool:

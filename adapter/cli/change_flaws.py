@@ -38,6 +38,7 @@ from adapter.conversation.guardrails.requested_file_changes import (
 from adapter.conversation.guardrails.requested_files import ABOUT, find_file_action, list_first_paths, list_target_paths
 from adapter.core.text.word_stems import STOP_WORDS, find_words
 from adapter.editing.syntax_check import UncheckableError, find_syntax_error
+from adapter.prompting.intent.removals import find_unrelated_line
 from adapter.prompting.intent.spelling import find_misspelled_word, is_correction
 from adapter.prompting.intent.template_variables import VARIABLE, find_lost_word
 from adapter.prompting.intent.text_values import find_paths, find_quoted
@@ -238,12 +239,14 @@ class Comparison:
 
         An addition keeps all lines. A change that only uses words of the task keeps lines without such a word, unless
         it replaces a whole block. A deletion keeps the lines around the named one that have the same punctuation and
-        number of words.
+        number of words, and the lines outside its block.
         """
         if not self._is_described(change) and not (is_addition and len(change.added) <= len(change.removed)):
             return ""
         kept = self.added_words if is_addition else self.added_words | self.task_words
         is_mentioned = change.added or not find_words("\n".join(change.removed)).isdisjoint(kept)
+        if not change.added and (line := find_unrelated_line(change.removed, self.task_words)):
+            return line
         for removed, added in change.blocks if is_addition or is_mentioned else ():
             lines = [(line.strip(), words.isdisjoint(kept)) for line in removed if (words := find_words(line))]
             lost = [line for line, is_lost in lines if is_lost]

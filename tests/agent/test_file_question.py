@@ -180,6 +180,17 @@ def test_misspelling_is_corrected_in_its_gap_if_the_model_changed_other_words():
     assert '"1. " gap " the eggs\\n2. whip the whites\\n"' in grammar
 
 
+def test_removed_line_is_chosen_if_the_model_removed_others():
+    """Qwen2.5-Coder-0.5B also removed the line after the list."""
+    text, asked = "ports:\n  - 8080\n  - 8081\nimage: web\n", list[FileQuestion]()
+    while question := ask({"a.yaml": text}, "Remove the port 8081 from the ports in a.yaml", asked=asked):
+        asked.append(question)
+    free, choice = asked
+    assert free.build_arguments("```\nports:\n  - 8080\n```") is None
+    assert free.build_arguments("```\nports:\n  - 8080\nimage: web\n```")
+    assert choice.list_versions() == ["image: web\n", "ports:\n  - 8080\nimage: web\n"]
+
+
 def test_template_is_filled_in_its_gaps_if_the_model_loses_its_text():
     """Qwen2.5-Coder-0.5B wrote only the values."""
     text = "Dear [NAME],\nhow is [PLACE]?\n"

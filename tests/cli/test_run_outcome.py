@@ -218,6 +218,8 @@ INCOMPLETE = "the change is incomplete; left to change: "
         ("Set the port to 90 in a.txt", '"port": 80,\n"debug": true', '"port": 90,', 'not mention ("debug": true)'),
         ("Set the port to 90 in a.txt", '"port": 80,\n"debug": true', '"port": 90,\n"debug": true', ""),
         ("a.txt: we forgot oma, put her at the end", "party: saturday\n- lea", "- lea\n- oma", "(party: saturday)"),
+        ("Remove port 81 from a.txt", "ports:\n  - 80\n  - 81\nimage: web", "ports:\n  - 80", '(image: web)'),
+        ("Remove ports from a.txt", "ports:\n  - 80\n  - 81\nimage: web", "image: web", ""),
         ("Turn debug off in a.txt", '"debug": true', '"debug": false', ""),
         ("Put linux on the list in a.txt", "- macos", "- linux", "lost a line"),
         ("Add linux to the list in a.txt, after windows", "- windows", "- linux", "lost a line"),
