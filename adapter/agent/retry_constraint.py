@@ -110,7 +110,7 @@ def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = 
             if is_move and source and name in (*SOURCE, *DESTINATION):
                 choices[tool.name, name] = [source] if name in SOURCE else _find_destinations(source, history.request)
             elif paths and ("_path_" in find_value_kinds(name, schema) or name in (*SOURCE, *DESTINATION)):
-                choices[tool.name, name] = left if is_edit else unread
+                choices[tool.name, name] = left if is_edit or tool.effect == "delete" else unread
             elif is_small and tool.effect == "execute" and find_value_kinds(name, schema) == {"_folder_"}:
                 choices[tool.name, name] = ["."]
             elif is_small and len(texts) == 2 and name in (*OLD_TEXT, *NEW_TEXT):

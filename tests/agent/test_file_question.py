@@ -168,16 +168,21 @@ def test_correction_is_chosen_if_the_model_copied_the_misspelling():
         assert [each.list_versions() for each in asked] == [[], ["Coffee and cake\n"]][: count + 1]
 
 
-def test_misspelling_is_corrected_in_its_gap_if_the_model_changed_other_words():
+def test_correction_of_a_word_is_asked_for_if_the_model_changed_other_words():
     """Qwen2.5-Coder-0.5B wrote the steps of the recipe in another order."""
     text, asked = "1. seperate the eggs\n2. whip the whites\n", list[FileQuestion]()
     while question := ask({"a.txt": text}, 'Correct the spelling of "seperate" in a.txt', asked=asked):
         asked.append(question)
-    free, gap = asked
+    free, spelling = asked
     assert free.build_arguments("```\n1. Whip the whites\n2. Separate the eggs\n```") is None
     assert free.build_arguments("```\n1. separate the eggs\n2. whip the whites\n```")
-    grammar = str(gap.build_request("llama.cpp", get_format("hermes"))[1]["grammar"])
-    assert '"1. " gap " the eggs\\n2. whip the whites\\n"' in grammar
+    messages, fields = spelling.build_request("llama.cpp", get_format("hermes"))
+    assert messages[-1]["content"] == "```\nseperate\n```"
+    assert "gap" in str(fields["grammar"])
+    assert spelling.build_arguments("```\nsplit\n```") is None
+    arguments = spelling.build_arguments("```\nseparate\n```")
+    assert arguments is not None
+    assert arguments["new_content"] == "1. separate the eggs"
 
 
 def test_removed_line_is_chosen_if_the_model_removed_others():

@@ -245,6 +245,12 @@ def test_file_is_moved_to_a_path_or_folder_of_the_request(request_, source, dest
     assert other not in choices["move_file", "destination"]
 
 
+def test_deletion_is_limited_to_the_files_that_the_request_does_not_keep():
+    tools = ToolSet([get_dialect("blade").tools[name] for name in ("delete_file", "read_file")])
+    choices = find_named_values(CallHistory("Delete a.log but keep b.log"), tools)
+    assert choices == {("delete_file", "path"): ["a.log"], ("read_file", "path"): ["a.log", "b.log"]}
+
+
 @pytest.mark.parametrize(
     ("request_", "is_small", "choices"),
     [

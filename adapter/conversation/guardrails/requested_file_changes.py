@@ -13,7 +13,12 @@ from functools import lru_cache
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
 from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.conversation.guardrails.refusals_and_claims import expects_information
-from adapter.conversation.guardrails.requested_files import find_file_action, is_inside, list_target_paths
+from adapter.conversation.guardrails.requested_files import (
+    find_file_action,
+    find_kept_values,
+    is_inside,
+    list_target_paths,
+)
 from adapter.core.events import JsonObject
 from adapter.core.text.word_stems import split_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted
@@ -260,8 +265,8 @@ def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
             return not asks_for(history.user_text, "delete", "reset")
     named = set(find_paths(history.request))
     paths = named.intersection(map(str, call.arguments.values()))
-    if paths.difference(list_target_paths(history.request)):
-        return True  # the user wants to keep it
+    if find_kept_values(history.request, call.arguments):
+        return True
     if not paths or is_deletion:
         actions = {find_requested_action(history.request)[0], history.classified}
         is_needed = history.is_question or not actions <= {"", "delete"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from adapter.core.events import JsonObject
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import find_requested_action
 
@@ -113,6 +114,12 @@ def list_target_paths(request: str) -> list[str]:
     paths = find_paths(request)
     kept = list_kept_paths(request) if len(paths) > 1 else []
     return [path for path in paths if path not in kept] or paths
+
+
+def find_kept_values(request: str, arguments: JsonObject) -> list[str]:
+    """Return the values of a call's ``arguments`` that are paths which must stay as they are."""
+    kept = {*find_paths(request)}.difference(list_target_paths(request))
+    return [value for value in arguments.values() if isinstance(value, str) and value in kept]
 
 
 def is_inside(path: str, request: str) -> bool:

@@ -132,6 +132,7 @@ MESSAGES: dict[str, Wordings] = {
     "unread_file": ("You have not read the file. Call {tool} first.",),
     "invented_text": ("This text is invented. Write the text of this request: {request}",),
     "unasked_action": ("The user did not ask for {tool}. {step} instead.",),
+    "kept_file": ("The user wants to keep {kept}. {step} instead.",),
     "placeholder": ("{tool} needs a real {argument}{some}. If you do not know it, first call {lookup}.",),
     "call_as_answer": ("Your answer is a call of an unknown tool. Call {tools}, or answer in words.",),
     "own_words": ("Do not copy instructions. Use your own words.",),

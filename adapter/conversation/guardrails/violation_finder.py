@@ -30,8 +30,10 @@ from adapter.conversation.guardrails.requested_file_changes import (
     find_readers_for_invented_content,
     find_tools_for_omitted_change,
     find_unread_paths,
+    find_unused_values,
     loses_text,
 )
+from adapter.conversation.guardrails.requested_files import find_kept_values, list_target_paths
 from adapter.conversation.guardrails.required_steps import Steps
 from adapter.conversation.guardrails.retry_messages import (
     MAX_CHOICES,
@@ -122,6 +124,10 @@ class ViolationFinder:
             next_tools = find_next_tools(history, self.tools)
             step = f"Call {join_with_or(next_tools)}" if next_tools else "Answer"
             words = render_message("unasked_action", tool=call.name, step=step)
+            if kept := find_kept_values(history.request, call.arguments):
+                left = [path for path in list_target_paths(history.request) if path in find_unused_values(history)]
+                step = f"Call {call.name} for {join_with_and(left)}" if left else "Answer"
+                words = render_message("kept_file", kept=join_with_and(kept), step=step)
             is_unread = not {*find_unread_paths(history)}.isdisjoint(map(str, call.arguments.values()))
             if is_unread and (readers := find_readers(self.tools)) and not sounds_like(call.name, "delete"):
                 next_tools, words = readers, render_message("unread_file", tool=readers[0])

@@ -37,7 +37,13 @@ def find_misspelled_word(request: str, text: str) -> str:
 def is_similar(word: str, other: str) -> bool:
     """Return whether ``word`` may be a misspelling of ``other``. Capital letters do not matter."""
     errors = DamerauLevenshtein.distance(word.lower(), other.lower())
-    return word != other and errors <= max(len(word) // LETTERS_PER_ERROR, 1)
+    return 0 < errors <= max(len(word) // LETTERS_PER_ERROR, 1)
+
+
+def replace_word(text: str, word: str, new: str) -> str:
+    """Return ``text`` with ``new`` for each ``word``. It begins with a capital letter if ``word`` does."""
+    new = new[:1].upper() + new[1:] if word[:1].isupper() else new
+    return re.sub(rf"\b{word}\b", new.replace("\\", ""), text)
 
 
 def is_correction(word: str, old: str, new: str) -> bool:

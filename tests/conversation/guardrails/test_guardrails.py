@@ -141,6 +141,11 @@ def test_answer_after_instructions_to_run_a_file_is_the_command(request_, held_t
     assert (verdict.guardrail, verdict.held_to) == ("unused_tool", held_to)
 
 
+def test_message_about_a_kept_file_names_the_other_one():
+    verdict = judged(call("delete_file", path="b.log"), request="Delete a.log but keep b.log", on="on")
+    assert verdict.message == "The user wants to keep b.log. Call delete_file for a.log instead."
+
+
 NO_FILE = PastCall("read_file", {"path": "a"}, "error: no such file", ok=False)
 FAULTS: list[tuple[str, str, tuple[PastCall, ...], str]] = [
     (
