@@ -11,6 +11,7 @@ __all__ = [
     "refusals_and_claims",
     "registry",
     "requested_file_changes",
+    "requested_files",
     "required_steps",
     "retry_messages",
     "unparsed_calls",
