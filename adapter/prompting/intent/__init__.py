@@ -4,6 +4,8 @@ __all__ = [
     "candidate_values",
     "further_calls",
     "guided_choice",
+    "removals",
+    "spelling",
     "template_variables",
     "text_values",
     "tool_ranking",
