@@ -94,8 +94,8 @@ def _find_damaged_member(value: JsonObject, schema: Mapping[str, Json], fixes: S
 
 
 def _is_plain(value: Json, schema: Json) -> bool:
-    """Return whether ``value`` needs no check in a call without repairs: a string where ``schema`` expects one, or a
-    declared number, boolean or null."""
+    """Return whether ``value`` cannot be damaged if its call needed no repairs: it is a string where ``schema`` expects
+    one, or a number, boolean or null with a declared type."""
     if not isinstance(schema, dict) or isinstance(value, list | dict):
         return False
     return not isinstance(value, str) or schema.get("type") == "string"
@@ -140,7 +140,7 @@ def _list_texts(value: Json) -> Iterator[str]:
 
 
 def _is_unpaired(tag: re.Match[str], text: str) -> bool:
-    """Return whether ``text`` begins or ends with a tag without its counterpart."""
+    """Return whether ``tag``, with which ``text`` begins or ends, has no counterpart in ``text``."""
     if tag["first"]:
         return f"</{tag['first']}" not in text
     return not tag["last"] or f"<{tag['last']}" not in text

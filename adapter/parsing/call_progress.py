@@ -112,7 +112,7 @@ class CallProgress:
         return self._stream.finish(call.arguments)
 
 
-def keep_argument_deltas(events: list[Event]) -> list[Event]:
+def add_argument_deltas(events: list[Event]) -> list[Event]:
     """Return ``events`` with a `ToolCallDelta` before each call: if its arguments were not streamed, one with all
     arguments is inserted."""
     result: list[Event] = []

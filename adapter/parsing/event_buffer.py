@@ -22,8 +22,8 @@ from adapter.parsing.wrapper_tags import find_tag_names
 
 
 class EventBuffer:
-    """Collects events until `drain` returns them. Only this class changes the fields of ``state`` about the preceding
-    text."""
+    """Collects the events of a turn until `drain` returns them, and updates the fields of ``state`` about the text so
+    far."""
 
     __slots__ = ("events", "state")
 
@@ -157,8 +157,8 @@ class EventBuffer:
     # ------------------------------------------------------------------- calls
 
     def add_calls(self, events: list[Event], *, keeps_space: bool = True) -> None:
-        """Add valid or invalid calls. ``keeps_space``: whether the whitespace between preceding text and calls is
-        content."""
+        """Add the events of valid or invalid calls. ``keeps_space``: whether the whitespace between preceding text and
+        the calls is content."""
         self.flush_whitespace(as_text=keeps_space and self.state.last is CONTENT)
         self.events += events
         self.state.enter_after_call()

@@ -253,7 +253,8 @@ class Format:
     special_tokens: tuple[str, ...] = ()
     """Tokens that the server must not strip."""
     control_tokens: tuple[str, ...] = ()
-    """Further tokens of one model, from its server or files (`adapter.prompting.escaping.with_control_tokens`)."""
+    """Further control tokens of one model, which its server or files list. `adapter.prompting.escaping` escapes them in
+    untrusted text."""
     model_patterns: tuple[str, ...] = ()
     """Regular expressions for the names of models that use the format."""
     template_fingerprints: tuple[str, ...] = ()

@@ -66,7 +66,7 @@ def read_format_file(path: object, known: Container[str] = ()) -> Format:
 
 
 def parse_format_file(text: str) -> FormatSpec:
-    """Return the specification in ``text``. Raises ValueError if it is invalid."""
+    """Return the specification in ``text``, the content of a format file. Raises ValueError if it is invalid."""
     values = parse_toml(text)
     _check_sizes(text, values)
     try:

@@ -26,7 +26,7 @@ from adapter.tools.coercion import get_type_name
 Body: TypeAlias = Literal[
     "json", "named json", "labels", "function", "pairs", "elements", "python", "gemma", "channels", "yaml", "lines"
 ]
-"""Kind of the body.
+"""The notation for a call's name and arguments.
 
 - json: an object that contains the name.
 - named json, labels: the name and then the arguments, after a marker or after labels.
@@ -230,7 +230,8 @@ class FormatSpec:
         return f"{pairs.before_json}{written}{closing}"
 
     def _is_uncertain(self, pairs: KeyValueLayout, key: str, value: Json, markers: tuple[str, str]) -> bool:
-        """Return whether a value in a body of lines could be parsed as another value."""
+        """Return whether the pair of ``key`` and ``value`` could be parsed back differently, in a format with the body
+        ``lines``."""
         text, opening = self._encode_value(value), pairs.openings["string"]
         found = find_uncertain_text(text, key, opening, pairs.value_close, *markers)
         return bool(found) or self._is_ambiguous(pairs, key, value, markers)

@@ -31,7 +31,7 @@ _CALL_START = re.compile(
 _BETWEEN_CALLS = ",;[] \t\r\n"
 
 MAX_ATTEMPTS = 8
-"""Maximum number of attempts to parse one malformed body. Each takes time linear in the body's length."""
+"""Maximum number of attempts to parse one malformed call. Each takes time linear in the call's length."""
 
 ESCAPED_QUOTE = '\\"'
 """The string delimiter of models that escape a whole object as if it were inside a string."""
@@ -224,7 +224,8 @@ def build_calls_from_arguments(name: str, values: Sequence[Value], offset: int) 
 
 
 def build_call_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
-    """Return a call to the tool ``name``. Raises FormatError unless ``values`` is one object or several equal ones."""
+    """Return a call to the tool ``name`` with the arguments in ``values``. Raises FormatError unless these are one
+    object or several equal objects. ``offset`` is the position of the JSON in the call's text."""
     if not values or any(value.value != values[0].value for value in values):
         raise FormatError(f"expected one JSON object with the arguments, got {len(values)} values")
     arguments, fixes = parse_arguments(values[0].value)

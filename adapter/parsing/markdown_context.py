@@ -13,7 +13,7 @@ from adapter.parsing.stream_buffer import SPACE
 
 FENCE, TILDE_FENCE = "```", "~~~"
 FENCE_KIND = 39
-"""Maximum number of characters after the backticks that open a code fence, on the same line."""
+"""Maximum length of the text after the backticks that open a code fence, such as a language."""
 
 _MARGIN = SPACE.replace("\n", "")
 _OPENING = rf"[{_MARGIN}]*+(?:{FENCE}(?=[^\n]{{0,{FENCE_KIND}}}\n)(?P<more>`*)[^`\n]*\n|(?P<tilde>{TILDE_FENCE}))"

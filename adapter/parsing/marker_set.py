@@ -88,7 +88,7 @@ class MarkerSet:
         self._lowered = (*dict.fromkeys(sys.intern(literal.lower()) for literal in literals),)
         self._parent: MarkerSet | None = None
         self._base: MarkerSet | None = None
-        """The set that this one extends, with the same anchors, or None."""
+        """The set from which this set was extended without new anchors, or None."""
         self._searched = 0
 
     def select_subset(self, literals: Iterable[str]) -> MarkerSet:

@@ -45,7 +45,7 @@ INVENTED_RESULT = ("<tool_response>",)
 """Tags of a tool result that the model invents. The text after them does not belong to its turn."""
 
 LINE_STARTS = (LINE_START, "\n{", "\n[", TAG_START)
-"""Possible starts of a call without markers, and of a tag around a call."""
+"""Weak markers (see `WeakMarkerSet`) at which a call without markers, or a tag around a call, may begin."""
 
 CALL_FENCES = ("", "json", "json5", "jsonc", "xml", "text", "plaintext")
 """Languages of code fences that may contain a call, in addition to languages named after calls."""
@@ -86,7 +86,7 @@ class MarkerTables(NamedTuple):
     closing_tags: Mapping[str, str]
     """Maps opening markers that are tags without attributes to their closing tags."""
     build_namespace_opener: Callable[[str], CallOpener] | None
-    """Builds the opener of ``<NAMESPACE:invoke`` for any namespace, or is None."""
+    """Builds the opening marker ``<NAMESPACE:invoke`` for a namespace, or is None."""
 
     def is_cut_closer(self, text: str) -> bool:
         """Return whether ``text``, with which an answer ends after a call, is an incomplete closing marker."""

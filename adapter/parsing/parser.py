@@ -105,7 +105,7 @@ def parse(
 
 
 def _explain_type_error(value: object) -> str:
-    """Explain to the developer which argument to pass."""
+    """Return the error message for a ``value`` that is passed as text but is not a str."""
     match value:
         case None:
             advice = "a response without content has None: pass message.content or ''"

@@ -18,7 +18,7 @@ from functools import partial
 
 from adapter.core.events import Event, MarkupDelta, ReasoningDelta, TextDelta, ToolCall, ToolCallProgress
 from adapter.parsing.call_events import CallEventFactory
-from adapter.parsing.call_progress import CallProgress, keep_argument_deltas
+from adapter.parsing.call_progress import CallProgress, add_argument_deltas
 from adapter.parsing.echoed_header import skip_echoed_header
 from adapter.parsing.event_buffer import EventBuffer
 from adapter.parsing.format import TEXT, BodyReader, BodyResult, BodySource, CallOpener, Format
@@ -148,7 +148,7 @@ class Segmenter:
 
     def _drain_events(self) -> list[Event]:
         events = self._output.drain()
-        return keep_argument_deltas(events) if self._streams_arguments else events
+        return add_argument_deltas(events) if self._streams_arguments else events
 
     # -------------------------------------------------------------------- text
 

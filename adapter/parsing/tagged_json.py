@@ -105,8 +105,8 @@ class TaggedJson:
         return salvage_calls(body, result.error, self.arguments_key, source.tools, self._reshape)
 
     def _read_complete(self, source: BodySource, consumed: list[str]) -> BodyResult | None:
-        """Parse the most frequent case, a valid call and its closing marker. If they have not fully arrived, or the
-        call needs a closer look, consume nothing and return None."""
+        """Parse a valid call and its closing marker, the most frequent case. If they have not fully arrived or are
+        invalid, consume nothing and return None."""
         value = decode_strict(source.text, source.position, before=self.closing)
         if value is None:
             return None
@@ -295,8 +295,8 @@ class TaggedJson:
         return self._build_result(values, tools, sum(map(len, consumed[:start]))).with_repairs(*fixes)
 
     def _decode_string(self, text: str) -> Value | None:
-        """If the body holds only arguments and ``text`` is one JSON string, return the string. Otherwise, return
-        None."""
+        """If the text between the markers is only the arguments, and ``text`` is one JSON string, return the string.
+        Otherwise, return None."""
         start = len(text) - len(text.lstrip())
         if self.name is None or not text.startswith('"', start):
             return None

@@ -44,7 +44,7 @@ _closing_brackets = get_marker_set("}", "]")
 
 
 class ReadBody(Protocol):
-    """The type of `Segmenter._read_body`."""
+    """A function that parses a call with the parser ``read`` and reports its progress."""
 
     def __call__(
         self, read: BodyReader, consumed: list[str], *, begins_line: bool = ..., follows_call: bool = ...

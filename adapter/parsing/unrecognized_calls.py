@@ -17,7 +17,7 @@ from adapter.tools.decoded_json_calls import ARGUMENT_KEYS, NAME_KEYS
 from adapter.tools.tool_set import ToolSet
 
 SEARCHED = 8000
-"""Number of characters at each end of the content that are searched."""
+"""Number of characters at each end of a span of content that are searched for apparent calls."""
 
 _CONTEXT = 200
 """Number of characters around a tool's name that decide whether it belongs to a call."""
@@ -54,7 +54,7 @@ _BRACKET = re.compile(
 _ARGUMENTS = re.compile(r"[\"'*`\]>)\s:,-]*(?:json\s*)?(?:\{|\(|</?[|｜\w-]|[\w\"'*`-]+(?:[ \t]\w+)?\s*[:=])")
 _GLUED_ARGUMENTS = re.compile(r"[\"']?\s{0,3}(?:<[|｜\w]|&[lg]t;|</?\w+[|｜:]|\[[A-Z]+\]\s*\{)")
 _GLUED = re.compile(r"\w+(?:[=:]|[\"'()\s]*[{(])")
-"""Matches text that may directly follow a tool's name in a call: the rest of a longer name and a sign, or a sign."""
+"""Matches a word directly after a tool's name, the rest of a longer name or a key, and a bracket or similar sign."""
 _BROKEN_TAG = re.compile(r"[<\[][\w:|｜▁]*(?:tool|call|functio|reci)[\w:|｜▁]*\Z", re.IGNORECASE)
 _PAIR = re.compile(r"[ \t]+(?:--)?[\w-]+\s*[=:]\s*\S|(?::\d+)?[*`]*\s*[:=]?[*`]*\s*(?:```\w*\s*)?\{\s*[\"'}]")
 _FIRST_KEY = re.compile(

@@ -209,7 +209,7 @@ def _find_word_start(text: str, end: int) -> int:
 
 
 def _find_shapes(text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of ``_SHAPES``, searching one window at a time."""
+    """Yield the matches of ``_SHAPES`` in ``text``. It is searched in windows, between which other threads can run."""
     at = 0
     for start in range(0, len(text), _WINDOW):
         stop, end = start + _WINDOW, start + _WINDOW + _LONGEST

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 
 class TextCache:
-    """A cache of strings, which evicts the least recently used ones.
+    """A cache of strings that evicts the least recently used strings.
 
     ``max_characters``: maximum total length of strings and keys. Threads may share a cache; a race loses at most one
     entry.

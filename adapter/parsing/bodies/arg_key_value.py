@@ -320,7 +320,8 @@ class KeyValueReader:
         value: list[str] = []
 
         def may_begin(source: StreamBuffer, _tag: str) -> Reader[bool]:
-            """Accept the next pair if its key is a parameter of the tool without an argument so far."""
+            """Return whether the tag just consumed begins the next pair: its key is a parameter without an argument so
+            far."""
             return call.expects((yield from self._peek_key(source)))
 
         closing = yield from self._value.consume(source, value, may_begin)

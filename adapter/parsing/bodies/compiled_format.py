@@ -20,7 +20,7 @@ class CompiledFormat:
     """The fields of a `Format` that depend on how its calls are written.
 
     - ``unmarked``, ``head``: the format's ``read_unmarked`` and ``read_header``.
-    - ``closers``: markers that are never content on their own.
+    - ``closers``: closing markers that are markup even without an opening marker.
     - ``tokens``: further markers that the server must not strip.
     """
 

@@ -31,9 +31,9 @@ from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader
 
 MAX_CLOSERS = 20
-"""Maximum number of closing markers at which the parser tries to end a body."""
+"""Maximum number of closing markers at which the parser tries to end a call."""
 MAX_RETRIED = 20_000
-"""Maximum length, in characters, of a damaged body that is searched for the next call. Its calls are parsed again."""
+"""Maximum length of a damaged call that is searched for the next call, in characters. The text is then parsed again."""
 
 _PLAIN = re.compile(r"[^\W\d][\w ./@()-]*", re.ASCII)
 

@@ -205,7 +205,7 @@ _BARE = re.compile(r"[^,{}\[\]\"<>\n]+")
 _BARE_MEMBER = re.compile(rf"{_BARE.pattern}(?:,(?!\s*[^\W\d][\w .-]{{0,60}}[:=])[^,{{}}\[\]\"<>\n]+)*+")
 """Matches an unquoted value in an object, up to the next key."""
 _END_QUOTE = re.compile(r"[}\])\s]*+\Z|\s*+,\s*+(?:\w++\s*+[:=]|[}\]])")
-"""Matches the text after the last delimiter of a string that itself contains delimiters."""
+"""Matches the text after the closing quote of a string that itself contains quotes."""
 _OTHER_QUOTE = re.compile(r"([^\"'<>]*)[\"'](?=\s*,\s*\w+\s*:\s*\Z)")
 """Matches a string that ends with a different quote than it began with, up to the next string."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?(?=\s*(?:[,}\])]|$))")

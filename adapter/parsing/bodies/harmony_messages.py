@@ -75,8 +75,8 @@ _RECIPIENT = re.compile(r"\bto=([^\s<]+)", re.IGNORECASE)
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)", re.IGNORECASE)
 _KNOWN_CHANNEL = re.compile(r"\s*(?:analysis|commentary|final)\b", re.IGNORECASE)
 _TYPE = r"(?:\s*(?:code|json)?\s*(?=\{)|[ \t]+[^\n<{}\[\].]{1,40}\n\s*(?=\{\s*\"))"
-"""Matches the type of the arguments, which precedes them. If the token before it is missing, gpt-oss may write other
-words instead, on the same line."""
+"""Matches the type of a call's arguments, such as ``json``, before the arguments. If the token before the type is
+missing, gpt-oss may write other words instead, on the same line."""
 
 _STRIPPED = re.compile(rf"\s*(?:(?:commentary|analysis) )?to=(?:functions\.)?([\w.-]+){_TYPE}")
 _MAY_BE_STRIPPED = re.compile(
@@ -110,8 +110,8 @@ _elements = MarkerSet(*invoke_tags.SECTION.opens)
 
 
 def read_message(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the rest of a header after ``<|channel|>``, ``<|start|>assistant`` or ``to=``, and the arguments if it is a
-    call's."""
+    """Parse the rest of a message header after ``<|channel|>``, ``<|start|>assistant`` or ``to=``, and the arguments if
+    the header addresses a tool."""
     opening = "".join(consumed)
     if not source.at_line_start and opening == CHANNEL:
         return TEXT

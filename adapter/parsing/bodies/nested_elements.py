@@ -108,7 +108,7 @@ class _Element:
 
 
 class NestedElements:
-    """Parses a call after ``T<invoke``. An instance is a `BodyReader`."""
+    """Parses a call after ``<invoke``. ``token`` precedes every tag. An instance is a `BodyReader`."""
 
     def __init__(self, token: str) -> None:
         self.token = token

@@ -49,7 +49,7 @@ _AFTER_BROKEN_VALUE = re.compile(
     """,
     re.VERBOSE,
 )
-"""Matches text that may follow a string with unescaped quotes."""
+"""Matches text that may follow the closing quote of a string with unescaped quotes."""
 _AFTER_BROKEN_ARGUMENT = re.compile(
     r"""
     \s*
@@ -61,7 +61,7 @@ _AFTER_BROKEN_ARGUMENT = re.compile(
     """,
     re.VERBOSE,
 )
-"""Matches text that may follow a named argument whose value is a string with unescaped quotes."""
+"""Matches text that may follow the closing quote of a named argument's value, a string with unescaped quotes."""
 
 _BOUNDARY = re.compile(r"[\"'][ \t]*,|,[ \t]*[\"']")
 """Matches a quote next to a comma, which in a string with unescaped quotes may be the end of one item."""
@@ -159,7 +159,7 @@ class LiteralReader:
         return item
 
     def parse_items(self, depth: int, closing: str) -> list[Json]:
-        """Parse the items after the first, and the closing bracket."""
+        """Parse the items of a list, tuple or set after its first item, and the closing bracket."""
         items: list[Json] = []
         while self.peek() != closing:
             self.expect(",", f"a comma or {closing!r}")
@@ -182,7 +182,7 @@ class LiteralReader:
         return [first]
 
     def parse_dict(self, depth: int, first: Json = None) -> JsonObject:
-        """Parse the items after the opening brace, or after the key ``first``."""
+        """Parse the rest of a dict after its opening brace or, if ``first`` is not None, after this first key."""
         members: JsonObject = {}
         while first is not None or self.peek() != "}":
             key, first = first if first is not None else self.parse_value(depth + 1), None

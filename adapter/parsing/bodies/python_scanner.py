@@ -42,7 +42,7 @@ _DECIDES = re.compile(r"\w|[ \t]*(?:\n|[^\s\w*]|\*\s*\S|\w+(?:\s*[^\s\w=]|\s+\w|
 
 
 def read_list(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a list of calls, up to its last bracket. For other text, consume nothing."""
+    """Parse a list of Python calls, ``[f(a=1), g()]``, up to its last bracket. For other text, consume nothing."""
     match = yield from source.peek_match(
         _LIST_BEGINS, NAME_LIMIT, lambda ahead: not ahead or _LIST_MAY_BEGIN.fullmatch(ahead)
     )
@@ -197,7 +197,7 @@ def read_one_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]
 
 
 def peek_call_name(source: StreamBuffer) -> Reader[str]:
-    """Return the name if a call comes next, or "". Nothing is consumed."""
+    """Return the function's name if a Python call comes next, or "". Nothing is consumed."""
     match = yield from source.peek_match(_FIRST_CALL, NAME_LIMIT, _MAY_CALL.fullmatch)
     return match.group(1) if match else ""
 

@@ -120,7 +120,8 @@ def _consume_fence(source: StreamBuffer, consumed: list[str]) -> Reader[bool]:
 
 
 def _read_whole_call(source: BodySource, consumed: list[str], ends: MarkerSet) -> Reader[BodyResult]:
-    """Parse a call to a known tool, in Python or JSON, if the answer or turn ends after it."""
+    """Parse a whole call in place of a name, in Python or JSON, if it calls a known tool and the answer ends or one of
+    the labels ``ends`` follows it."""
     yield from source.skip_space(consumed)
     is_fenced = yield from _consume_fence(source, consumed)
     char = yield from source.skip_space(consumed)

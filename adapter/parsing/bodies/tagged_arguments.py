@@ -184,7 +184,8 @@ def unwrap_cdata(text: str, fixes: dict[str, None]) -> str:
 
 
 def add_text(arguments: JsonObject, key: str, text: str, schema: JsonObject | None, fixes: dict[str, None]) -> None:
-    """Add the value written as ``text``, converted to the type in ``schema``."""
+    """Add the value written as ``text``, converted to the type in ``schema``, to ``arguments``. Repairs are added to
+    ``fixes``."""
     add_value(arguments, key, coerce_text(unwrap_cdata(text, fixes), schema, fixes), schema, fixes)
 
 

@@ -77,7 +77,7 @@ _ONLY_MODULE = re.compile(rf"[*#@\s]*|\s*(?:print\s*\(\s*)?{_MODULE}\.").fullmat
 
 
 def _may_begin_word(text: str, words: tuple[str, ...]) -> bool:
-    """Return whether ``text`` may be the start of one of ``words``, or of announcing words."""
+    """Return whether ``text`` may be the start of one of ``words`` or of a word that announces a call."""
     begun = text.lstrip("_").lower()
     return _is_word(begun) is not None and any(
         word.lower().startswith(begun[: len(word)]) for word in (*ANNOUNCING_WORDS, *_OTHER, *words)
@@ -280,7 +280,8 @@ def _has_tag(head: str, source: BodySource) -> bool:
 
 
 def _read_brackets(tool: Tool, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``...[/NAME]``: pairs, or the value of the tool's only parameter."""
+    """Parse the arguments in ``[NAME]...[/NAME]``, after the first tag: pairs, or the value of the tool's only
+    parameter."""
     taken: list[str] = []
     text = yield from source.consume_until(f"[/{tool.name}]", LINE_LIMIT, taken)
     plain = parse_plain_arguments(text, tool) if text is not None else None
@@ -302,7 +303,7 @@ def _fits(result: BodyResult, tool: Tool) -> bool:
 
 
 def _is_example(call: DecodedCall) -> bool:
-    """Return whether the arguments are placeholders, names of types, or a schema."""
+    """Return whether ``call`` is only an example: its arguments are placeholders, names of types, or a schema."""
     values = call.arguments.values()
     are_types = bool(values) and all(value in TYPE_NAMES for value in values if isinstance(value, str))
     has_placeholder = any(

@@ -80,7 +80,7 @@ _ELEMENT = re.compile(rf"<([^\s<>]+){ATTRIBUTES}\s*>")
 _UNKNOWN_ELEMENT = re.compile(r"<[A-Za-z]\w*[ =][^<>]*>")
 _MAY_BE_OPEN_NAME = re.compile(r"(?:<\w*+(?:>\s*+)?)?+[\w.:-]*+\s*+(?:</\w*+(?:>\s*+)?)?+(?:<\w*+)?")
 _SECTION_CLOSE = re.compile(r"(?:</parameter>\s*)?</parameters>\s*\Z", re.IGNORECASE)
-"""Matches the end of a section that some models write around the parameters."""
+"""Matches the end of a ``<parameters>`` element, which some models write around the parameters."""
 
 
 @dataclass(slots=True)

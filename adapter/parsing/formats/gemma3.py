@@ -27,14 +27,14 @@ _FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 
 
 def read_tool_code(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the statements in a code fence at the start of a line."""
+    """Parse the Python calls in a ``tool_code`` fence, which must begin a line."""
     if not source.at_line_start:
         return TEXT
     return (yield from _read_block(source, consumed))
 
 
 def read_element(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the statements in a ``<tool_code>`` element if they only call known tools."""
+    """Parse the Python calls in a ``<tool_code>`` element if all of them call known tools."""
     if not source.at_line_start:
         return TEXT
     source.may_be_text = True

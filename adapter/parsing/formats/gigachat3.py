@@ -32,7 +32,7 @@ _read_bare = UntaggedJson("arguments", after_marker=False)
 
 
 def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the JSON after the message's role or ``<|function_call|>``. If there is none, return `TEXT`."""
+    """Parse the JSON after ``function call<|role_sep|>`` or ``<|function_call|>``. If there is none, return `TEXT`."""
     yield from source.consume_marker(_nul, consumed)
     return (yield from _read_json(source, consumed))
 

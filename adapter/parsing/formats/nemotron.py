@@ -19,7 +19,7 @@ _read_json = require_json(TaggedJson(OPEN, CLOSE, may_list=True), CLOSE)
 
 
 def read_calls(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the list between the tags, or an element named after the tool, which other models write there."""
+    """Parse the list in ``<TOOLCALL>``, or an element named after the tool, which other models write there."""
     yield from source.skip_space(consumed)
     start = len(consumed)
     result = yield from read_elements(source, consumed, CLOSE)
