@@ -22,8 +22,8 @@ def open_private(file: str | os.PathLike[str], flags: int) -> int:
 
 
 def write_private(file: Path, text: str, option: str) -> None:
-    """Write a file, creating its directory if missing. Raises UsageError with the advice to choose another path with
-    the command-line ``option``."""
+    """Write a file that only its owner can read, creating its directory if it is missing. Raises UsageError with the
+    advice to choose another path with the command-line ``option``."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with open(file, "w", encoding="utf-8", opener=open_private) as opened:

@@ -13,9 +13,9 @@ DIGITS, PLACES = 15, 9
 MAX_NUMBER = 10**DIGITS - 1
 """Maximum absolute value of a bound."""
 _SMALL = '[1-9] ("." [0-9]{1,17})? [eE] "-" [1-9] [0-9]?'
-"""A number between 0 and 1, with an exponent."""
+"""Expression for a number between 0 and 1, with an exponent."""
 LARGE = '[1-9] ("." [0-9]{1,17})? [eE] "+"? [1-9] [0-9]?'
-"""A number of at least 10, with an exponent."""
+"""Expression for a number of at least 10, with an exponent."""
 
 
 def build_integer_range(lowest: int, highest: int) -> str:

@@ -421,4 +421,4 @@ def _is_flat_call(item: Json, tools: ToolSet) -> bool:
         return True
     arguments = find_flat_arguments(item, key, tool).keys()
     is_announced = bool(arguments) or item.get("type") in CALL_TYPES or key not in ("name", *TOOL_KEYS)
-    return is_announced and {*tool.required} <= arguments <= tool.properties.keys()
+    return is_announced and tool.accepts(arguments)

@@ -72,6 +72,8 @@ class MarkerTables(NamedTuple):
     stray_closers: frozenset[str]
     fallback_closers: frozenset[str]
     """Closing markers of formats other than the expected one. They are recognized only directly after a call."""
+    all_closers: MarkerSet
+    """``stray_closers`` and ``fallback_closers``."""
     reasoning: Mapping[str, str]
     answer_tags: Mapping[str, str]
     end_tokens: frozenset[str]
@@ -91,9 +93,7 @@ class MarkerTables(NamedTuple):
     def is_cut_closer(self, text: str) -> bool:
         """Return whether ``text``, with which an answer ends after a call, is an incomplete closing marker."""
         bare = text.strip().lower()
-        return len(bare) > 1 and any(
-            closer.startswith(bare) for closers in (self.stray_closers, self.fallback_closers) for closer in closers
-        )
+        return len(bare) > 1 and any(closer.startswith(bare) for closer in self.all_closers.literals)
 
 
 @lru_cache(maxsize=128)
@@ -220,6 +220,7 @@ def _build_tables(formats: tuple[Format, ...], fallback: tuple[Format, ...]) -> 
         fenced=try_readers(*unmarked, _bare_json),
         stray_closers=stray_closers,
         fallback_closers=fallback_closers,
+        all_closers=MarkerSet(*stray_closers, *fallback_closers),
         reasoning=reasoning,
         answer_tags=answer_tags,
         end_tokens=end_tokens,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 
 from adapter.parsing.format import BodyResult
-from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.marker_tables import MarkerTables
 from adapter.parsing.parse_state import ParseState
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
@@ -64,9 +63,10 @@ def consume_mentioned_closers(
     has_arguments = is_known and any(call.arguments for call in result.calls)
     if not tools or not result.calls or (is_known and not in_sentence) or (has_arguments and is_glued):
         return None
-    closers = get_marker_set(*tables.stray_closers, *tables.fallback_closers)
     taken, ahead = "", list[str]()
-    while (following := (yield from source.skip_space(ahead))) and (yield from source.consume_marker(closers, ahead)):
+    while (following := (yield from source.skip_space(ahead))) and (
+        yield from source.consume_marker(tables.all_closers, ahead)
+    ):
         taken = "".join(ahead)
     space = "".join(ahead)[len(taken) :]
     is_mentioned = following != "" and "\n" not in space and not (is_known and following.isupper())

@@ -13,7 +13,6 @@ from adapter.parsing.argument_damage import UNCERTAIN_ENDS
 from adapter.parsing.fallback_readers import MAX_GIVEN_BACK
 from adapter.parsing.format import CUT_OFF, NOT_CLOSED, BodyResult, BodySource, CallOpener
 from adapter.parsing.json_calls import VALUE_TAIL, ends_in_value
-from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.marker_tables import MarkerTables
 from adapter.parsing.stream_buffer import SPACE, Reader
 
@@ -56,8 +55,7 @@ def _find_text_before(tables: MarkerTables, damaged: str) -> int:
     """Return the offset of prose at the end of ``damaged``, the text before an intact call. It follows a closing marker
     or a blank line. Without such prose, return the length of ``damaged``."""
     tail, after_closer = damaged[-TEXT_LIMIT:], 0
-    closers = get_marker_set(*tables.stray_closers, *tables.fallback_closers)
-    while (found := closers.search(tail, after_closer)) is not None:
+    while (found := tables.all_closers.search(tail, after_closer)) is not None:
         after_closer = found[1]
     for start in (after_closer, tail.rfind("\n\n", 0, len(tail.rstrip(SPACE)))):
         if start > 0 and _PROSE.fullmatch(tail, start):
@@ -82,7 +80,7 @@ def _find_intact_call(
         begin, end = found
         kind = raw[begin:end].lower()
         if not raw[end:].strip() and error is not None and not is_cut:
-            return None if kind in tables.stray_closers | tables.fallback_closers else begin
+            return None if kind in tables.all_closers.literals else begin
         if ends_in_value(raw[max(0, begin - VALUE_TAIL) : begin]):
             return None
         length = yield from _measure_intact_call(source, tables.openers[kind], raw, begin, end)
@@ -107,7 +105,7 @@ def _is_in_argument(source: BodySource, tables: MarkerTables, raw: str, end: int
         kind = raw[slice(*following)].lower()
         length = yield from _measure_intact_call(source, tables.openers[kind], raw, *following)
         if length is None:
-            return kind in tables.stray_closers | tables.fallback_closers
+            return kind in tables.all_closers.literals
         end = length
     rest = raw[end : following[1] if following else len(raw)]
     return closing in rest or (following is None and _ENDS_IN_TAG.search(rest) is not None)

@@ -224,10 +224,9 @@ class UnmarkedCallReader:
 
     def _consume_further_calls(self, result: BodyResult, consumed: list[str]) -> Reader[BodyResult]:
         """Consume the closing markers and the calls after the first call in a code fence."""
-        closers = get_marker_set(*self._tables.stray_closers, *self._tables.fallback_closers)
         while result.calls and not consumed[-1].endswith(FENCE):
             yield from self._source.skip_space(consumed)
-            if (yield from self._source.consume_marker(closers, consumed)):
+            if (yield from self._source.consume_marker(self._tables.all_closers, consumed)):
                 continue
             start, offset = len(consumed), sum(map(len, consumed))
             _, read = yield from self._find_fenced_reader("", consumed)

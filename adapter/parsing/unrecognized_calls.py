@@ -136,7 +136,7 @@ def _fits_a_tool(arguments: Json, tools: ToolSet) -> bool:
     """Return whether ``arguments`` has at least two keys and could be the arguments of a tool."""
     if not isinstance(arguments, dict) or len(arguments) < 2:
         return False
-    return any({*tool.required} <= arguments.keys() <= tool.properties.keys() for tool in tools.values())
+    return any(tool.accepts(arguments.keys()) for tool in tools.values())
 
 
 def _search(text: str, tools: ToolSet, offset: int, has_calls: bool) -> Iterator[RejectedCall]:

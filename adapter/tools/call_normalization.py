@@ -103,7 +103,7 @@ def match_arguments(name: str, arguments: JsonObject, tools: ToolSet) -> Tool | 
 def find_tool_with_arguments(arguments: JsonObject, tools: ToolSet) -> Tool | None:
     """Return the only tool with parameters for all ``arguments``, as a suggestion for an unknown tool. Return None if
     there are several, or if there is only one argument."""
-    fitting = [tool for tool in tools.values() if {*tool.required} <= arguments.keys() <= tool.properties.keys()]
+    fitting = [tool for tool in tools.values() if tool.accepts(arguments.keys())]
     return fitting[0] if len(fitting) == 1 and len(arguments) > 1 else None
 
 

@@ -172,7 +172,7 @@ def is_named_call(item: Json, tools: ToolSet) -> bool:
     only, value = next(iter(item.items())) if isinstance(item, dict) and len(item) == 1 else ("", None)
     tool = tools.get(only)
     keys = value.keys() if isinstance(value, dict) else set[str]()
-    return tool is not None and (bool(keys) or not value) and {*tool.required} <= keys <= tool.properties.keys()
+    return tool is not None and (bool(keys) or not value) and tool.accepts(keys)
 
 
 def find_flat_arguments(value: JsonObject, name_key: str, tool: Tool | None) -> JsonObject:

@@ -7,7 +7,7 @@ a function.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -126,6 +126,10 @@ class Tool:
         if not self._resolved:
             self._resolved.append(dereference(self.parameters))
         return self._resolved[0]
+
+    def accepts(self, keys: Set[str]) -> bool:
+        """Return whether ``keys`` include all required parameters, and nothing but parameters."""
+        return {*self.required} <= keys <= self.properties.keys()
 
     def to_openai(self) -> JsonObject:
         """Return the definition in the format of OpenAI's chat completions."""

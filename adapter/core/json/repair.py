@@ -76,7 +76,7 @@ _NOT_TEXT = frozenset({
     "any", "array", "bool", "boolean", "dict", "double", "float", "inf", "infinity", "int", "integer", "list", "nan",
     "number", "object", "str", "string", "text", "value"
 })  # fmt: skip
-"""Words that represent a value in a schema or example."""
+"""Unquoted words that are not accepted as strings, because they are placeholders in a schema or example."""
 _BOUNDARY = re.compile(r"[\"'][ \t]*,|,[ \t]*[\"']")
 """Matches a quote next to a comma, which in a string with unescaped quotes may be the end of one item or member."""
 _AFTER_SCALAR = re.compile(rf"{_GAP}(?:$|[,}}\]]|[\"'“”]|[A-Za-z_$][\w$.-]*[ \t\r\n]*:|\\[nrt])", re.DOTALL)

@@ -80,8 +80,8 @@ _KEYWORDS = (
     "pypi-", "gsk_", "eyj", "-----begin ", "pwd", "private", "accountkey", "accesskey", "xapp-", "sg.", "shpat_",
     "shpca_", "shppa_", "shpss_", "_v1_", "dckr_pat_", "ya29."
 )  # fmt: skip
-"""Lower-case substrings of which every match of ``_SHAPES`` contains at least one. Searching for them is a hundred
-times as fast as searching with the pattern."""
+"""Lower-case strings such that every match of ``_SHAPES`` contains at least one of them. Searching for them is a
+hundred times as fast as searching with the pattern."""
 _WINDOW, _LONGEST = 32_768, 12_288
 """Length of the window that is searched at a time, and maximum length of a match, in characters. Other threads can run
 between two windows."""
@@ -160,8 +160,8 @@ class Redactor:
         return redacted
 
     def find_safe_prefix(self, pieces: Sequence[str]) -> set[int]:
-        """Return each number of ``pieces`` that can be redacted now, before more text arrives. The result is then the
-        same as for the whole text, because no credential extends beyond these pieces."""
+        """Return the numbers n for which the first n ``pieces`` can be redacted now, before more text arrives, because
+        no credential extends beyond these pieces."""
         text = "".join(pieces)
         limit, spans = self._find_limit(text), list(self._find_spans(text))
         ends = enumerate(accumulate(map(len, pieces)), start=1)

@@ -124,7 +124,7 @@ def compile_for_text(pattern: str, ignore_case: bool = False) -> regex.Pattern[s
 
 
 def find_required_texts(pattern: str) -> tuple[str, ...]:
-    """Return strings of which every match of ``pattern`` contains at least one, or () if none are known."""
+    """Return strings such that every match of ``pattern`` contains at least one of them, or () if none are known."""
     if _NEEDS_LINES.search(pattern) or _SPELLED.search(pattern):
         return ()
     alternatives = [[""]]

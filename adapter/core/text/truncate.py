@@ -73,7 +73,8 @@ def _describe_omission(size: int, lines: int, head: int, tail: int) -> str:
 
 
 def _fit(upper: str, lower: str, budget: int) -> tuple[str, str]:
-    """Cut both parts to ``budget`` bytes in total: two thirds for ``upper``, or more if ``lower`` is short."""
+    """Cut ``upper`` and ``lower`` to ``budget`` bytes in total: two thirds for ``upper``, or more if ``lower`` is
+    short."""
     upper_size, lower_size = len(upper.encode()), len(lower.encode())
     if upper_size + lower_size <= budget:
         return upper, lower

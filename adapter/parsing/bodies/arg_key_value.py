@@ -24,6 +24,7 @@ from adapter.parsing.bodies.tagged_arguments import (
     PendingCall,
     encode_unescaped,
     is_ambiguous_pair,
+    read_value,
     reads_as_null,
 )
 from adapter.parsing.bodies.tagged_value_end import RawValue, remove_broken_close, strip_line_break
@@ -317,19 +318,13 @@ class KeyValueReader:
             raise BodyError(f"an argument of {call.name!r} has no name: {self.tags.key_open} is empty")
         call.check_name(key, f"{self.tags.key_open}NAME{self._key_end}")
         call.keys.add(key)
-        value: list[str] = []
 
         def may_begin(source: StreamBuffer, _tag: str) -> Reader[bool]:
             """Return whether the tag just consumed begins the next pair: its key is a parameter without an argument so
             far."""
             return call.expects((yield from self._peek_key(source)))
 
-        closing = yield from self._value.consume(source, value, may_begin)
-        consumed.extend(value)
-        if closing is None:
-            raise BodyError
-        consumed.append(closing)
-        text = "".join(value)
+        text, closing = yield from read_value(self._value, source, consumed, may_begin)
         if closing:
             text = call.check_end(key, text, (self.tags.value_open,), (self.tags.value_close,), (self.tags.open,))
         elif text.strip().lower() in ("", self._empty_value):

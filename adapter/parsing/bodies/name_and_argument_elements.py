@@ -72,8 +72,7 @@ def read_after_name(name: str, source: BodySource, consumed: list[str], closing:
         if first is None or tool is None or _find_key(first[1], first[2], tool) not in tool.properties:
             return TEXT
         result = yield from _read_arguments(name, end, source, consumed)
-        keys = result.calls[0].arguments.keys() if result.calls else tool.properties.keys()
-        if not {*tool.required} <= keys <= tool.properties.keys():
+        if not tool.accepts(result.calls[0].arguments.keys() if result.calls else tool.properties.keys()):
             return TEXT  # the description of a tool
     else:
         result = yield from _read_arguments(name, end, source, consumed)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.encode import dump_json
 from adapter.parsing.bodies.tagged_value_end import (
+    MayBegin,
+    RawValue,
     explain_uncertain_end,
     find_joined_close,
     find_named_close,
@@ -17,7 +19,7 @@ from adapter.parsing.bodies.tagged_value_end import (
     remove_repeated_close,
 )
 from adapter.parsing.format import CUT, CUT_OFF, BodyResult
-from adapter.parsing.stream_buffer import StreamBuffer
+from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.tools.argument_synonyms import CONTENT
 from adapter.tools.coercion import coerce_text, list_types
 from adapter.tools.decoded_json_calls import DecodedCall
@@ -43,6 +45,21 @@ class BodyError(Exception):
     def __init__(self, error: str = CUT_OFF, *, result: BodyResult | None = None) -> None:
         super().__init__(error)
         self.result = result or BodyResult(error=error)
+
+
+def read_value(
+    end: RawValue, source: StreamBuffer, consumed: list[str], may_begin: MayBegin
+) -> Reader[tuple[str, str]]:
+    """Consume an unescaped value and its closing tag, and return both. If another tag ends the value, that tag is not
+    consumed, and the closing tag is "". Raises BodyError if the text ends first. For ``may_begin``, see `RawValue`."""
+    value: list[str] = []
+    closing = yield from end.consume(source, value, may_begin)
+    text = "".join(value)
+    consumed.append(text)
+    if closing is None:
+        raise BodyError
+    consumed.append(closing)
+    return text, closing
 
 
 @dataclass(slots=True)

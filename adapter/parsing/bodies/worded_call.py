@@ -298,7 +298,7 @@ def _read_brackets(tool: Tool, source: BodySource, consumed: list[str]) -> Reade
 def _fits(result: BodyResult, tool: Tool) -> bool:
     """Return whether the call has all required arguments and no undeclared ones."""
     return "positional-arguments" not in result.fixes and all(
-        {*tool.required} <= call.arguments.keys() <= tool.properties.keys() for call in result.calls
+        tool.accepts(call.arguments.keys()) for call in result.calls
     )
 
 

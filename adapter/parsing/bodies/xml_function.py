@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass
 
 from adapter.parsing.bodies.name_value_elements import read_named_value
-from adapter.parsing.bodies.tagged_arguments import ATTRIBUTES, BodyError, PendingCall
+from adapter.parsing.bodies.tagged_arguments import ATTRIBUTES, BodyError, PendingCall, read_value
 from adapter.parsing.bodies.tagged_value_end import RawValue, remove_broken_close, strip_line_break
 from adapter.parsing.format import TEXT, BodyResult, BodySource
 from adapter.parsing.marker_set import MarkerSet, get_marker_set
@@ -252,7 +252,6 @@ def _read_parameter(source: StreamBuffer, consumed: list[str], function: _Functi
         key = key[len("parameter=") :]
         function.fix("misspelt-inner-tag")
     function.check_name(key, "<parameter=NAME>")
-    value: list[str] = []
     function.keys.add(key)
 
     def may_begin(source: StreamBuffer, tag: str) -> Reader[bool]:
@@ -264,11 +263,7 @@ def _read_parameter(source: StreamBuffer, consumed: list[str], function: _Functi
         source.push_back("".join(ahead))
         return next_key is not None and function.may_begin(next_key)
 
-    closing = yield from _value.consume(source, value, may_begin)
-    text = "".join(value)
-    consumed.append(text + (closing or ""))
-    if closing is None:
-        raise BodyError
+    text, closing = yield from read_value(_value, source, consumed, may_begin)
     if not closing:
         function.fix("missing-inner-tag")
         text = text if "<parameter" in text.lower() else _SECTION_CLOSE.sub("", text)

@@ -20,7 +20,7 @@ from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
 from adapter.parsing.bodies.name_and_argument_elements import read_elements
-from adapter.parsing.bodies.tagged_arguments import ATTRIBUTES, BodyError, PendingCall, unwrap_cdata
+from adapter.parsing.bodies.tagged_arguments import ATTRIBUTES, BodyError, PendingCall, read_value, unwrap_cdata
 from adapter.parsing.bodies.tagged_value_end import RawValue, remove_broken_close, strip_line_break
 from adapter.parsing.bodies.xml_invoke_tags import ATTRIBUTES_LIMIT, XmlInvokeTags
 from adapter.parsing.format import CUT, TEXT, BodyResult, BodySource
@@ -235,7 +235,6 @@ class XmlInvokeReader:
         if self.tags.escape is None:
             call.check_name(key, f'{self.tags.key}="NAME"')
         call.keys.add(key)
-        value: list[str] = []
 
         def may_begin(source: StreamBuffer, _tag: str) -> Reader[bool]:
             """Return whether an opening tag in a value without a closing tag begins the next parameter."""
@@ -245,12 +244,7 @@ class XmlInvokeReader:
             next_key = following.get(self.tags.key)
             return next_key is not None and call.expects(next_key)
 
-        closing = yield from self._value.consume(source, value, may_begin)
-        consumed.extend(value)
-        if closing is None:
-            raise BodyError
-        consumed.append(closing)
-        text = "".join(value)
+        text, closing = yield from read_value(self._value, source, consumed, may_begin)
         if closing and not text.strip() and self._select_values(attributes):
             self._add_attribute(call, key, attributes)
             return

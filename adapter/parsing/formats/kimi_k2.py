@@ -103,9 +103,7 @@ def _use_name_in_arguments(result: BodyResult, tools: ToolSet) -> BodyResult:
             rest = {other: value for other, value in call.arguments.items() if other != key}
             return BodyResult((DecodedCall(name, rest, call.fixes, call.end),), (*result.fixes, "name-in-arguments"))
     if call.name.isdigit():
-        matching_tools = [
-            tool for tool in tools.values() if {*tool.required} <= call.arguments.keys() <= {*tool.properties}
-        ]
+        matching_tools = [tool for tool in tools.values() if tool.accepts(call.arguments.keys())]
         if len(matching_tools) == 1 and call.arguments:
             return BodyResult((call._replace(name=matching_tools[0].name),), (*result.fixes, "tool-name"))
     return result

@@ -27,7 +27,14 @@ from adapter.core.events import Json, JsonObject
 from adapter.core.json.encode import dump_json
 from adapter.core.yaml_subset import decode_yaml
 from adapter.parsing.bodies.generic_call_tags import begins_with_json, build_attribute_reader
-from adapter.parsing.bodies.tagged_arguments import ATTRIBUTES, BodyError, PendingCall, encode_unescaped, reads_as_null
+from adapter.parsing.bodies.tagged_arguments import (
+    ATTRIBUTES,
+    BodyError,
+    PendingCall,
+    encode_unescaped,
+    read_value,
+    reads_as_null,
+)
 from adapter.parsing.bodies.tagged_value_end import RawValue, strip_line_break
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.call_events import is_placeholder
@@ -182,8 +189,7 @@ def _decode_pairs(text: str, tool: Tool) -> JsonObject | None:
         value = decode_yaml(text)
     except FormatError:
         return None
-    is_whole = isinstance(value, dict) and {*tool.required} <= value.keys() <= tool.properties.keys()
-    return value if is_whole and isinstance(value, dict) and value else None
+    return value if isinstance(value, dict) and value and tool.accepts(value.keys()) else None
 
 
 def _read_value(key: str, tool: Tool, source: StreamBuffer, consumed: list[str], call: PendingCall) -> Reader[None]:
@@ -196,23 +202,16 @@ def _read_value(key: str, tool: Tool, source: StreamBuffer, consumed: list[str],
         call.add_text(key, "")
         return
     tag = "parameter" if is_parameter else key
-    value: list[str] = []
-    ended_by = yield from _build_raw_value(tool.name, tag, _find_next_keys(tool, key)).consume(
-        source, value, _reject_parameter
-    )
-    text = "".join(value)
-    if ended_by is None:
-        consumed.append(text)
-        raise BodyError
-    if ended_by:
-        consumed.extend([text, ended_by])
+    end = _build_raw_value(tool.name, tag, _find_next_keys(tool, key))
+    text, closing = yield from read_value(end, source, consumed, _reject_parameter)
+    if closing:
         text = call.check_end(key, text, (f"<{key}>",), (f"</{key}>",))
     else:
         call.fix("missing-inner-tag")
         call.check_unclosed(key, text, (f"</{tag}>", f"</{tool.name}>"))
         text, others = _split_other_parameters(text, tool.properties.keys() - call.arguments.keys() - {key})
         source.push_back(others)
-        consumed.append(text)
+        consumed[-2:] = [text]
         text = strip_line_break(text)
     call.add_text(key, _strip_margins(text))
 
