@@ -164,8 +164,8 @@ class EventBuffer:
         self.state.enter_after_call()
 
     def add_empty(self, events: list[Event], *, keeps_space: bool) -> None:
-        """Add ``events`` that contain no call, of a pair of markers with nothing between them or of a message header.
-        ``keeps_space``: see `add_calls`."""
+        """Add the ``events`` for markup without a call: a pair of markers with nothing between them, or a message
+        header. ``keeps_space``: see `add_calls`."""
         self.flush_whitespace(as_text=keeps_space and self.state.last is CONTENT)
         self.events += events
         self.state.line = MarkdownContext()

@@ -80,10 +80,10 @@ class MarkerTables(NamedTuple):
     other_role_markers: frozenset[str]
     result_markers: frozenset[str]
     text_markers: WeakMarkerSet
-    """All markers that count in an answer."""
+    """All markers that are recognized in an answer."""
     reasoning_ends: MarkerSet
     reasoning_markers: MarkerSet
-    """All markers that count in reasoning."""
+    """All markers that are recognized in reasoning."""
     opening_markers: MarkerSet
     closing_tags: Mapping[str, str]
     """Maps opening markers that are tags without attributes to their closing tags."""

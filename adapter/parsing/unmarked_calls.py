@@ -135,8 +135,8 @@ class UnmarkedCallReader:
         return is_whole and all(is_named_call({call.name: call.arguments}, self._source.tools) for call in result.calls)
 
     def reread_worded(self, raw: str) -> Reader[bool]:
-        """Parse ``raw`` like `read_worded`, although it begins with a marker, because the marker's own parser has found
-        no call in it."""
+        """Parse ``raw`` as a call in words, like `read_worded`. It begins with a marker, but the marker's own parser
+        has found no call in it."""
         if not self._state.line.is_blank or self._source.reread_characters > MAX_GIVEN_BACK:
             return False
         self._source.reread_characters += len(raw)

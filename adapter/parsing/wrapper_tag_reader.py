@@ -40,7 +40,7 @@ class WrappedCallReader:
 
     @property
     def text_markers(self) -> WeakMarkerSet:
-        """All markers that count in an answer at the current position."""
+        """All markers that are recognized in an answer at the current position."""
         markers = self._tables.text_markers
         return with_closing_tags(markers) if self._state.open_tags else markers
 

@@ -58,8 +58,8 @@ _OBJECT_ARGUMENT = re.compile(r"[\w.-]+\s*\(\s*\{")
 _ORDER = re.compile(r"\W*(?:use|call|run|execute)[ \t]+", re.IGNORECASE)
 """Matches the words before a tool's name in an instruction to another person, such as ``call NAME with ...``."""
 _JOINT = re.compile(r"[\[<({]|tool|function|action", re.IGNORECASE)
-"""Matches text after which `adapter.prompting.escaping` can insert a character so that quoted text is not parsed as a
-call."""
+"""Matches text after which `adapter.prompting.escaping` can insert a character, so that untrusted text is not parsed as
+a call in words."""
 _LABEL = re.compile(r"\W+|\w+(?: \w+)?\s?[^\w\s]|\w+_\w+|[A-Z]{3}")
 _QUOTES = re.compile(
     r"\b(?:previous|earlier|example|logs?|history|transcript|wrote|said|says|printed|shows|looks|look like|would|"
