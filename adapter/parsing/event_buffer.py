@@ -200,7 +200,7 @@ class EventBuffer:
         return following[0].isupper() or (not space and following[0] in "[<(")
 
     def accept_buffered(self) -> None:
-        """Emit the buffered calls: the text after them shows that they count."""
+        """Emit the buffered calls, because the text after them shows that they are calls."""
         if self.state.buffered_calls:
             for buffered in self.state.buffered_calls:
                 self.events += buffered.events

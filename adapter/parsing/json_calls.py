@@ -181,8 +181,8 @@ def _find_valid_calls(
 ) -> tuple[list[DecodedCall], bool]:
     """Return the valid calls in ``text``, and whether it contains anything else.
 
-    A call after the first malformed one may be part of that one's value, so it counts only if nothing else follows. A
-    call before an object that is not a call is malformed: it was closed too early.
+    A call after a malformed call may be part of a value in that call, so it is valid only if nothing else follows. A
+    call before an object that is not a call is malformed, because it was closed too early.
     """
     calls, later = list[DecodedCall](), list[DecodedCall]()
     is_broken, position, failures = False, 0, 0

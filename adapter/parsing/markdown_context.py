@@ -1,4 +1,4 @@
-"""Track the current Markdown line and code fence, to distinguish quoted markers from ones that count.
+"""Track the current Markdown line and code fence, to recognize markers that are only quoted.
 
 Text is buffered until a caller needs the context, usually at a marker. Text without markers is never examined.
 """
@@ -101,8 +101,7 @@ class MarkdownContext:
 
     @property
     def quote_reason(self) -> str:
-        """Why a call at this position would only be quoted, as a key of `REJECTION_REASONS`, or "" if it would
-        count."""
+        """Why a call at this position would only be quoted, as a key of `REJECTION_REASONS`, or "" if it would not."""
         self._flush()
         if self._fence:
             return "code-fence"

@@ -86,8 +86,8 @@ def build_beginnings(literals: Iterable[str]) -> str:
 
 
 def build_anchor(literal: str, offset: int, behind: str) -> str:
-    """Return a pattern for the anchor of the marker ``literal``, its character at ``offset``. The rest of the marker
-    must surround it, and ``behind`` must match the text after the marker."""
+    """Return a pattern that matches from the character of the marker ``literal`` at ``offset``, its anchor (see
+    `MarkerSet`), to the end of the marker, if the whole marker is there and ``behind`` matches the text after it."""
     before, char, after = map(re.escape, (literal[:offset], literal[offset], literal[offset + 1 :]))
     return f"{char}{f'(?<={before}{char})' if offset else ''}{after}{behind}"
 

@@ -31,8 +31,8 @@ ROUGH_SEARCH_LIMIT = 4_000
 """Number of characters that a `MarkerSet` searches with a simple pattern for anchors. After that, it compiles a pattern
 that also has the characters around anchors. Compiling it takes longer than parsing a short answer."""
 MAX_REPEATED = 3
-"""Maximum number of occurrences of a `WeakMarker` at the end of the text for which it is checked whether more text
-could make them count. An example is a line break that is followed by a name and two more line breaks."""
+"""Maximum number of occurrences of a `WeakMarker` near the end of the text that are kept back, because more text may
+show that they are markers. An example is a line break that is followed by a name and two more line breaks."""
 MarkerSpan: TypeAlias = tuple[int, int]
 """The start and the end of a marker in a text."""
 
@@ -40,7 +40,7 @@ _compile = lru_cache(maxsize=256)(re.compile)
 
 
 class WeakMarker:
-    """The condition under which an ambiguous marker, such as a line break, counts: ``pattern`` must match the text
+    """The condition under which ambiguous text, such as a line break, is a marker: ``pattern`` must match the text
     after it.
 
     If a group of the pattern matches, its text must also be in ``words``. Because the pattern does not contain the
@@ -55,19 +55,20 @@ class WeakMarker:
     def __init__(self, pattern: str, words: Collection[str] = ()) -> None:
         self.pattern, self.words = pattern, words
         self.search = pattern
-        """A stricter pattern for long text. It takes longer to compile, but finds fewer markers that do not count."""
+        """A stricter pattern for long text. It takes longer to compile, but finds less text that is not a marker."""
         self.rough = ""
         """A pattern for short text. It compiles fast and matches wherever `pattern` does."""
         self.rough_beginning = ""
         """A pattern that matches where `may_accept` is true at the end of the text, except where `rough` matches."""
 
     def accepts(self, text: str, end: int) -> bool:
-        """Return whether the marker that ends at ``end`` counts, according to the text after it."""
+        """Return whether the text before ``end`` is a marker, according to the text after it."""
         match = _compile(self.pattern).match(text, end)
         return match is not None and (match.lastindex is None or match[match.lastindex] in self.words)
 
     def may_accept(self, text: str, end: int) -> bool:  # noqa: ARG002
-        """Return whether more text could make the marker count. The result is arbitrary if `accepts` is true."""
+        """Return whether more text could show that the text before ``end`` is a marker. The result is arbitrary if
+        `accepts` is true."""
         return False
 
 
@@ -81,7 +82,7 @@ class MarkerSet:
     """
 
     weak: Mapping[str, WeakMarker] = {}
-    """The markers that count only before certain text (see `WeakMarkerSet`)."""
+    """The strings that are markers only before certain text (see `WeakMarkerSet`)."""
 
     def __init__(self, *literals: str) -> None:
         # A tuple needs a tenth of a set's memory; the strings are shared by all sessions.
@@ -310,9 +311,10 @@ class MarkerSet:
 
 
 class WeakMarkerSet(MarkerSet):
-    """A `MarkerSet` with markers that count only before certain text. ``weak`` maps each of them to its condition.
+    """A `MarkerSet` that also has weak markers: strings that are markers only before certain text. ``weak`` maps each
+    of these strings to its condition.
 
-    No two of these markers have the same anchor.
+    No two weak markers have the same anchor.
     """
 
     def __init__(self, weak: Mapping[str, WeakMarker], *literals: str) -> None:
@@ -353,7 +355,7 @@ class WeakMarkerSet(MarkerSet):
         return {literal[offset]: (literal, offset) for literal, offset in offsets}
 
     def _match_anchor(self, text: str, index: int, start: int, end: int) -> MarkerSpan | None:
-        """Return the longest marker whose anchor is at ``index``, or None. Weak markers that do not count are
+        """Return the longest marker whose anchor is at ``index``, or None. Weak markers whose condition is not met are
         skipped."""
         marker, weak = super()._match_anchor(text, index, start, end), self._weak_at.get(text[index])
         if marker is None and weak is not None:

@@ -246,7 +246,7 @@ def _find_namespace_opener(
 
 
 def _build_weak_markers(openers: Iterable[str], names: tuple[str, ...]) -> dict[str, WeakMarker]:
-    """Return the markers that count only before certain text: code fences, and line breaks before a possible call.
+    """Return the strings that are markers only before certain text: code fences, and line breaks before possible calls.
     ``openers`` are the opening markers of calls that do not depend on the session's tools, so all sessions share the
     patterns."""
     keys = CALL_KEYS.union(names)

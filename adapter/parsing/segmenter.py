@@ -210,7 +210,8 @@ class Segmenter:
             yield from self._handle_part(kind, marker)
 
     def _find_quote_reason(self, kind: str) -> str:
-        """Return why the current marker is only quoted, as a key of `REJECTION_REASONS`, or "" if it counts."""
+        """Return why the current marker is only quoted, as a key of `REJECTION_REASONS`, or "" if it is not. ``kind``
+        is the marker in lower case."""
         line, is_opener = self._state.line, kind in self._tables.openers
         reason = line.next_line_quote_reason if kind[0] == "\n" else line.quote_reason
         if is_opener and not reason and self._state.is_in_element and names_tool(kind, self._source.tools):
@@ -318,7 +319,7 @@ class Segmenter:
         output.end_section()
 
     def _read_draft(self, opener: str) -> Reader[str | None]:
-        """Parse a call in reasoning. It counts only if no answer follows and the call begins a line or ends the
+        """Parse a call in reasoning. It is accepted only if no answer follows and the call begins a line or ends the
         reasoning.
 
         Return the marker that closes the reasoning, or "" at the end of the text. Return None if no marker opened or

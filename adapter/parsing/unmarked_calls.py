@@ -73,7 +73,8 @@ class UnmarkedCallReader:
         self._read_body, self._close_tags = read_body, close_tags
 
     def read_unmarked(self) -> Reader[None]:
-        """Parse JSON at the start of a line, and further calls on the line. They count if only calls follow."""
+        """Parse calls in JSON at the start of a line, and further calls on the line. They are accepted if only calls
+        follow."""
         while (yield from self._read_value()) and (
             yield from self._source.consume_marker(_separators, self._state.space)
         ):
@@ -106,7 +107,7 @@ class UnmarkedCallReader:
         return bool(result.calls and (self._state.buffered_calls or result.error is not None))
 
     def read_worded(self) -> Reader[bool]:
-        """Parse a call in words, which no format defines, at the start of a line. It counts if only calls follow.
+        """Parse a call in words, which no format defines, at the start of a line. It is accepted if only calls follow.
         Return whether there may be one. If not, or if a marker begins here, nothing is consumed."""
         return not (yield from self._source.is_next(self._tables.text_markers)) and (yield from self._read_words())
 
@@ -168,7 +169,7 @@ class UnmarkedCallReader:
         return True
 
     def read_fence(self) -> Reader[None]:
-        """Parse a code fence. Its calls count if it contains nothing else and only calls follow."""
+        """Parse a code fence. Its calls are accepted if it contains nothing else and only calls follow."""
         consumed = [FENCE]
         first = yield from self._source.peek_match(_FIRST_FENCED, FENCE_KIND + 11, _MAY_BE_FIRST_FENCED.fullmatch)
         is_closed, marker, result = False, "", TEXT
@@ -191,9 +192,9 @@ class UnmarkedCallReader:
     def read_announced(self, read: BodyReader, marker: str, taken: str) -> Reader[bool]:
         """Parse a call after a sentence on the same line, although its ``marker`` usually begins a line.
 
-        The sentence may quote a page, so the call counts only if its tool only reads and only calls follow. Return
-        whether it may be a call; if not, nothing more is consumed. ``taken``: the text consumed so far, which includes
-        at least part of the marker.
+        The sentence may quote a page, so the call is accepted only if its tool is read-only and only calls follow.
+        Return whether there may be a call; if not, nothing more is consumed. ``taken`` is the text consumed so far,
+        which includes at least part of the marker.
         """
         self._skip_marker(marker, taken)
         consumed = [marker]

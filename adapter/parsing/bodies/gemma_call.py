@@ -39,7 +39,7 @@ from adapter.tools.decoded_json_calls import DecodedCall
 from adapter.tools.tool_set import ToolSet
 
 VALUE_LIMIT = 2_000
-"""Maximum length of a string without its opening or closing quote, in characters."""
+"""Maximum length of a string that lacks its opening or closing quote, in characters."""
 
 _API = "default_api"
 """Namespace that Gemini, and models trained on its output, write before a name."""
