@@ -27,7 +27,7 @@ MAX_DEPTH = 16
 MAX_VISITS = 2
 """Maximum number of times that a recursive reference is followed inside itself."""
 MAX_SCHEMAS = 2000
-"""Maximum number of subschemas to lower, because references can expand indefinitely."""
+"""Maximum number of subschemas that are converted, because references can expand indefinitely."""
 LONG_TEXTS = frozenset(
     {
         "content", "contents", "file_text", "file_content", "text", "body", "code", "source", "script", "message",

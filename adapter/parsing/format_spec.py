@@ -138,8 +138,8 @@ class FormatSpec:
     is_text: bool = False
     """True if the arguments are a JSON string that contains JSON."""
     pairs: KeyValueLayout | None = None
-    """The layout of a body with pairs. In this case, ``head`` ends before the name, and ``middle`` and ``tail`` are
-    empty."""
+    """The texts around keys and values, if the arguments are written as pairs, or None. With pairs, ``head`` ends
+    before the name, and ``middle`` and ``tail`` are empty."""
     quote: str = ""
     """The quote around strings in Gemma's notation."""
     keeps_space: bool = False
