@@ -114,13 +114,9 @@ def _takes(tool: Tool, arguments: JsonObject) -> bool:
 
 def _restore_backslashes(key: str, value: str) -> str:
     r"""Restore a Windows path such as ``"C:\new\test"``, whose ``\n`` and ``\t`` were decoded as JSON escapes."""
-    if not _WINDOWS_PATH.fullmatch(value) or not _names_path(key):
+    if not _WINDOWS_PATH.fullmatch(value) or not any(word in key.lower() for word in _PATH_WORDS):
         return value
     return "".join(_ESCAPED_BY_ACCIDENT.get(char, char) for char in value)
-
-
-def _names_path(key: str) -> bool:
-    return any(word in key.lower() for word in _PATH_WORDS)
 
 
 def _unwrap_arguments(arguments: JsonObject, tool: Tool, repairs: dict[str, None]) -> JsonObject:

@@ -54,18 +54,11 @@ class ToolSet(Mapping[str, Tool]):
         return self._tools == other._tools if isinstance(other, ToolSet) else NotImplemented
 
     def __hash__(self) -> int:
-        return self._hash
-
-    def __getstate__(self) -> dict[str, object]:
-        # Hashes of strings differ between processes.
-        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
-
-    @cached_property
-    def _hash(self) -> int:
         return hash(frozenset(self._tools))
 
     @cached_property
     def all_names(self) -> tuple[str, ...]:
+        """The names and aliases of all tools."""
         return tuple(dict.fromkeys(name for tool in self._tools.values() for name in (tool.name, *tool.aliases)))
 
     @cached_property

@@ -13,7 +13,6 @@ from adapter.tools.operations.commands import *
 from adapter.tools.operations.delegation import *
 from adapter.tools.operations.editor import *
 from adapter.tools.operations.edits import *
-from adapter.tools.operations.effects import *
 from adapter.tools.operations.files import *
 from adapter.tools.operations.outcome import *
 from adapter.tools.operations.searches import *

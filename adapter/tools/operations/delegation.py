@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from adapter.core.events import Json, JsonObject, ToolResult
-from adapter.tools.operations.effects import Effect
-from adapter.tools.operations.outcome import Outcome
+from adapter.tools.operations.outcome import Effect, Outcome
 
 MAX_BATCH = 25
 """Maximum number of calls in a batch, from Maki's document."""

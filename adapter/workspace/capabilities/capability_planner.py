@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from adapter.core.callback_checks import require_items, require_result, wrap_tool_observer
@@ -33,6 +34,7 @@ from adapter.workspace.capabilities.http_search_and_docs import HttpSearch
 from adapter.workspace.capabilities.installed_package_docs import InstalledDocs
 from adapter.workspace.capabilities.local_search import LocalSearch
 from adapter.workspace.capabilities.memory_editor import CheckedEditor, MemoryEditor
+from adapter.workspace.changes.journal import find_state_home
 from adapter.workspace.changes.operation_plan import Plan, summarize
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.tree_ops import fingerprint_bytes
@@ -83,8 +85,8 @@ class SessionCapabilities:
 
     @cached_property
     def memory(self) -> memory.NoteStore:
-        state = memory.find_state_directory(self.host.state)
-        return memory.NoteStore(memory.find_project_directory(self.root.path, state) / "memory")
+        state = self.host.state or find_state_home()
+        return memory.NoteStore(memory.find_project_directory(self.root.path, Path(state)) / "memory")
 
     @property
     def skills(self) -> tuple[ops.Skill, ...]:

@@ -39,18 +39,14 @@ class DocSection:
     line: int
     text: str
 
-    @property
-    def words(self) -> list[str]:
-        return tokenize(self.title) * 2 + tokenize(self.text)
-
 
 def tokenize(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(text)]
 
 
 def rank_sections(sections: Sequence[DocSection], query: str) -> list[DocSection]:
-    """Return the sections that contain a word of ``query``, best first."""
-    counts = [Counter(section.words) for section in sections]
+    """Return the sections that contain a word of ``query``, best first. Words of a title count twice."""
+    counts = [Counter(tokenize(section.title) * 2 + tokenize(section.text)) for section in sections]
     lengths = [count.total() for count in counts]
     average = sum(lengths) / len(lengths) if lengths else 1.0
     scores = [0.0] * len(sections)

@@ -1,8 +1,8 @@
 """Store notes that outlive the session, in one directory per project outside the workspace.
 
-The directory is ``projects/<name>-<hash>/memory`` below the state directory (`find_state_directory`). The name and the
-hash identify the git repository that contains the workspace, or the workspace itself if there is no repository. Paths
-of notes are confined to this directory. Notes are written atomically, like all files.
+The directory is ``projects/<name>-<hash>/memory`` below the state directory of the `Host`. The name and the hash
+identify the git repository that contains the workspace, or the workspace itself if there is no repository. Paths of
+notes are confined to this directory. Notes are written atomically, like all files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from adapter.core.errors import ToolError, UsageError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.core.text.lines import split_lines
 from adapter.tools import operations as ops
-from adapter.workspace.changes.journal import find_state_home
 from adapter.workspace.files import file_changes, file_info, move_copy_delete
 from adapter.workspace.files.read_file import read_text_file
 from adapter.workspace.paths.os_errors import convert_os_errors
@@ -38,14 +37,8 @@ MAX_NAMED = 10
 """Maximum number of notes listed in an error message."""
 
 
-def find_state_directory(state: str | None) -> Path:
-    """Return the directory for persistent data: ``state``, or if it is None, the user's default directory
-    (https://specifications.freedesktop.org/basedir-spec/)."""
-    return Path(find_state_home() if state is None else state)
-
-
 def find_project_directory(root: str, state: Path) -> Path:
-    """Return the directory of the project that the workspace ``root`` belongs to."""
+    """Return the directory, below ``state``, for data about the project that the workspace ``root`` belongs to."""
     here = Path(root)
     project = next((directory for directory in (here, *here.parents) if (directory / ".git").exists()), here)
     digest = hashlib.sha256(os.fsencode(project)).hexdigest()[:16]
@@ -76,12 +69,12 @@ class NoteStore:
 
     def check(self, path: str, content: str) -> None:
         """Raise ToolError if the name is invalid, or the new note would exceed a limit on length, number or size."""
-        path = _normalize_path(path)
-        _check_directories(path, [name for name, _ in self.list().entries])
+        path, entries = _normalize_path(path), self.list().entries
+        _check_directories(path, [name for name, _ in entries])
         lines = len(split_lines(content))
         if lines > MAX_LINES:
             raise ToolError(f"the note has {lines} lines; the maximum is {MAX_LINES}. Keep the essentials")
-        others = {name: size for name, size in self.list().entries if name != escape_for_display(path)}
+        others = {name: size for name, size in entries if name != escape_for_display(path)}
         total = sum(others.values()) + len(content.encode("utf-8", "replace"))
         if total > MAX_BYTES:
             raise ToolError(f"memory would have {total} bytes; the maximum is {MAX_BYTES}. Delete or shorten notes")

@@ -34,7 +34,7 @@ MAX_OUTPUT = 1_000_000
 MAX_CALLS = 500
 """Maximum number of tool calls that code may make."""
 _THREADS = 8
-_LOOK_S = 0.2
+_CHECK_INTERVAL_S = 0.2
 """Interval between checks of the output's length, in seconds."""
 
 Call = Callable[[str, JsonObject, Deadline], ToolResult]
@@ -101,7 +101,7 @@ class _Run:
             elif self._deadline.remaining <= 0:
                 reason = f"the code was stopped after {self._deadline.seconds:g} s. Do less at once"
             else:
-                await asyncio.wait([feed], timeout=min(max(self._deadline.remaining, 0.01), _LOOK_S))
+                await asyncio.wait([feed], timeout=min(max(self._deadline.remaining, 0.01), _CHECK_INTERVAL_S))
         if reason or self._host_error:
             feed.cancel()
             await asyncio.gather(feed, return_exceptions=True)

@@ -39,8 +39,8 @@ _HEADING = re.compile(r"^#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 def find_skills(root: WorkspaceRoot, directories: Sequence[str] = ()) -> tuple[Skill, ...]:
     """Return the skills in the workspace and in the user's ``directories``, one for each title."""
     skills: dict[str, Skill] = {}
-    for resolved in DIRECTORIES:
-        for skill in _load_skills(root, resolved):
+    for inside in DIRECTORIES:
+        for skill in _load_skills(root, inside):
             skills.setdefault(skill.title, skill)
     for directory in directories:
         path = Path(directory).expanduser()
@@ -83,9 +83,10 @@ def parse_skill(text: str, directory: str) -> Skill | None:
     return Skill(name[:MAX_NAME], title[:MAX_NAME], description[:MAX_DESCRIPTION], body, directory)
 
 
-def _load_skills(root: WorkspaceRoot, resolved: str, shown: str = "") -> Iterator[Skill]:
+def _load_skills(root: WorkspaceRoot, start: str, shown: str = "") -> Iterator[Skill]:
+    """Yield the skills below ``start`` in ``root``. ``shown`` precedes the directory that each skill names."""
     try:
-        paths = [path for path in list_files_below(root, resolved) if path.endswith("/SKILL.md")]
+        paths = [path for path in list_files_below(root, start) if path.endswith("/SKILL.md")]
     except (ToolError, OSError):
         return  # missing or unreadable directory
     for path in paths[:MAX_SKILLS]:

@@ -108,7 +108,7 @@ class ChangeRecord(BaseModel):
 
 
 def find_state_home() -> str:
-    """Return the directory for persistent state of this user."""
+    """Return this user's directory for persistent data (https://specifications.freedesktop.org/basedir-spec/)."""
     if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA", "")):
         return os.path.join(local, "toolcall-adapter")  # noqa: PTH118
     home = os.environ.get("XDG_STATE_HOME", "")

@@ -18,8 +18,6 @@ from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.paths.open_flags import NEW_FILE
 from adapter.workspace.paths.resolved_path import ResolvedPath, hold_descriptor
 
-_OWNER_WRITE = stat.S_IWUSR
-
 
 def stage_new_file(
     data: bytes, old: os.stat_result | None, attributes: Mapping[str, bytes] | None = None
@@ -43,5 +41,5 @@ def check_replaceable(resolved: ResolvedPath) -> None:
     if resolved.status is not None and not resolved.is_file:
         kind = "a directory" if resolved.is_directory else "not a regular file"
         raise ToolError(f"{resolved.display_path} is {kind}; give the path of a file")
-    if resolved.status is not None and not resolved.status.st_mode & _OWNER_WRITE:
+    if resolved.status is not None and not resolved.status.st_mode & stat.S_IWUSR:
         raise ToolError(f"{resolved.display_path} is read-only and was not changed. Ask the user to make it writable")

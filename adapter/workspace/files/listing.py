@@ -15,7 +15,6 @@ from adapter.workspace.paths.globs import GlobMatcher
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.paths.walk import Node, Walk
 
-NOTHING: frozenset[str] = frozenset()
 MAX_COUNTED = 20_000
 """Maximum number of entries counted beyond a listing's limit, so that a huge directory is not read to its end."""
 
@@ -24,7 +23,7 @@ def list_tree(root: WorkspaceRoot, operation: Tree) -> Listing:
     """List the entries down to ``depth`` levels, each directory before its contents."""
     if operation.depth < 1:
         raise ToolError(f"depth must be at least 1, got {operation.depth}")
-    skip = COMMON_DIRECTORIES if operation.skip_common else NOTHING
+    skip = COMMON_DIRECTORIES if operation.skip_common else frozenset[str]()
     ignore = [GlobMatcher(pattern, case_sensitive=True) for pattern in operation.ignore]
     walk = Walk(root, operation.path, operation.depth, skip, operation.gitignore, ignore)
     walk.directories_first = operation.order == "directories_first"

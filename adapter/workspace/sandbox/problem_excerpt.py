@@ -69,7 +69,6 @@ class ProblemExcerptBuilder:
         self._flush()
         if self._count <= 2 * ENDS:
             return None
-        excerpt = self._slice(ENDS)
         for ends in _SHORTER_ENDS:
             excerpt = self._slice(ends)
             if len(excerpt.text.encode()) <= MAX_BYTES:

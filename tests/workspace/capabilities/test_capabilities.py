@@ -26,8 +26,9 @@ from adapter.tools.operations.capabilities import list_default_capabilities
 from adapter.workspace import Workspace, operation_planner
 from adapter.workspace.capabilities import capability_planner
 from adapter.workspace.capabilities.host_capabilities import Host
-from adapter.workspace.capabilities.memory_notes import NoteStore, find_project_directory, find_state_directory
+from adapter.workspace.capabilities.memory_notes import NoteStore, find_project_directory
 from adapter.workspace.capabilities.skills import parse_skill
+from adapter.workspace.changes.journal import find_state_home
 from tests.approvals import record_requests
 from tests.hosted_dialect import HOSTED, OWN
 
@@ -252,10 +253,10 @@ def test_memory_belongs_to_the_repository(tmp_path):
 def test_state_folder_follows_xdg(monkeypatch, tmp_path):
     """XDG_STATE_HOME if it is absolute; otherwise a folder in the home directory."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert find_state_directory(None) == tmp_path / "toolcall-adapter"
+    assert find_state_home() == str(tmp_path / "toolcall-adapter")
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert find_state_directory(None) == tmp_path / "home" / ".local" / "state" / "toolcall-adapter"
+    assert find_state_home() == str(tmp_path / "home" / ".local" / "state" / "toolcall-adapter")
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "~/x", "", "a\0b", "link/x"])
