@@ -176,7 +176,8 @@ def is_named_call(item: Json, tools: ToolSet) -> bool:
 
 
 def find_flat_arguments(value: JsonObject, name_key: str, tool: Tool | None) -> JsonObject:
-    """Return the arguments next to the name."""
+    """Return the arguments of a flat call, such as ``{"tool": "read_file", "path": "a"}``, in which they are next to
+    the name."""
     declared = tool.properties if tool else ()
     return {key: item for key, item in value.items() if key != name_key and (key in declared or key not in ABOUT_KEYS)}
 

@@ -43,7 +43,7 @@ class Hunk(Patch):
     in_order: bool = field(default=False, compare=False)
     """True if the notation requires a file's hunks to be in file order."""
     others: tuple[Hunk, ...] = field(default=(), compare=False)
-    """Other interpretations of the same text. The one that matches the file is used."""
+    """Other ways to divide the same text into old and new lines. The one that matches the file is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class ParameterNames:
 PatchBasis: TypeAlias = Literal["original", "sequence"]
 """The text that a patch is matched against: the original text, or the result of the previous patches."""
 Edits: TypeAlias = Literal["exact", "tolerant"]
-"""The matching of old text: verbatim, or with a tolerance for unambiguous mistakes."""
+"""The strictness with which old text is matched: verbatim, or with a tolerance for unambiguous mistakes."""
 EmptyOldText: TypeAlias = Literal["refuse", "create", "insert"]
 """The effect of a patch without old text: ``refuse`` raises an error, ``create`` writes a new or empty file, ``insert``
 inserts the new text at ``start_line`` (by default at the top)."""

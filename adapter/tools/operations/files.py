@@ -26,7 +26,7 @@ class ReadText:
     or_list: bool = False
     """True to return a `Listing` for a directory, instead of an error."""
     counts_from: Literal[0, 1] = 1
-    """The caller's number for the first line, which messages use."""
+    """The number that the model's tool gives to the first line of a file. Error messages use the same numbers."""
     media: frozenset[MediaKind] = frozenset()
     """The media types that the model accepts, set by the workspace. Without PDF among them, a PDF is returned as text.
     Other media are refused."""

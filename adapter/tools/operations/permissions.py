@@ -198,7 +198,7 @@ class PermissionRule:
 
     @classmethod
     def from_text(cls, text: str) -> PermissionRule:
-        """Parse a rule in the syntax of ``str``: ``deny Bash(rm)``."""
+        """Parse a rule as ``str(rule)`` writes it: ``deny Bash(rm)``."""
         check_types("Rule.from_text", text=(text, str))
         verdict, _, rest = text.strip().partition(" ")
         if verdict not in get_args(PermissionVerdict):

@@ -33,9 +33,9 @@ class FindSymbols:
     pattern: str
     """Words that must all occur in the name, or the initials of its words (``FiCh`` for ``FileChange``)."""
     scope: SymbolScope = "project"
-    """The project; the module around ``path`` (the nearest directory with a file such as ``pyproject.toml`` or
-    ``package.json``); the directory or file ``path``; or, for ``custom``, the files that match one of the
-    comma-separated globs in ``path``."""
+    """The files to search: the whole project; the module around ``path`` (the nearest directory with a file such as
+    ``pyproject.toml`` or ``package.json``); the directory or file ``path``; or, for ``custom``, the files that match
+    one of the comma-separated globs in ``path``."""
     path: str = "."
     file_type: str | None = None
     """A language's name or a file name extension."""
