@@ -115,8 +115,6 @@ class NoteStore:
 
     @contextmanager
     def _open(self) -> Iterator[WorkspaceContext]:
-        if not self.directory.is_dir():
-            raise ToolError("memory is empty; write a note first")
         with _convert_memory_errors(), open_context(self.directory, str(self.directory.parent)) as context:
             yield context
 
