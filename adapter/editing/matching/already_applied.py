@@ -109,8 +109,7 @@ def _is_same_code(search: DocumentIndex, old: str, new: str) -> bool:
 
 
 def _has_new_whitespace(search: DocumentIndex, first: int, last: int, old: str, new: str) -> bool:
-    """Return whether the lines ``first`` to ``last``, which match ``new`` apart from whitespace, also have its
-    whitespace. Whitespace counts only if the patch changes nothing else."""
+    """Return False if the patch changes only whitespace and the lines ``first`` to ``last`` lack the new whitespace."""
     if not _is_same_code(search, old, new):
         return True
     rows = [line for line in range(first, last + 1) if search.keys[line]]
@@ -240,7 +239,7 @@ def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: 
 
 
 def _find_better_fit(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
-    """Return the first line of the new text if it matches the document at least as well as the old text."""
+    """Return the document line at which ``new`` matches at least as well as ``old`` at ``best``, or None."""
     before, after = list_keys(old), list_keys(new)
     added = set(after) - set(before)
     if not all(map(search.find_lines_with_key, added)) or (not added and not _adds_content(before, after)):

@@ -106,7 +106,7 @@ class _FileChange:
         self.notes: list[str] = []
 
     def begin(self) -> None:
-        """Write the record, then create the directories. In this order, a crash leaves nothing unrecorded."""
+        """Record the change in the journal, then make directories. In this order, a crash leaves nothing unrecorded."""
         calls.mkdir("staging", self._store, 0o700)
         self._state = "staging"
         journal.write_record(self._store, "staging", self._record, durable=True)
