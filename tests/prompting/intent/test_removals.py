@@ -1,4 +1,4 @@
-"""What a removal from a file may take with it."""
+"""Removals from a file: the lines that may go, and those that must stay."""
 
 import pytest
 
