@@ -140,7 +140,7 @@ def test_async_agent_behaves_like_agent(server, root, monkeypatch):
 
 
 class Broken(BaseException):
-    """An exception that is no Exception, such as those of some test runners."""
+    """Some test runners raise exceptions that are no Exception."""
 
 
 def script(*answers, is_async=False):
