@@ -15,9 +15,9 @@ from adapter.cli.options import show_hidden_options
 PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 HEAD = """# Commands and options
 
-Look up every command and option. This page is generated from `adapter COMMAND --help-all`; options shared with
-`adapter run` are described there. Results go to standard output, messages to standard error. The output of `--json`
-contains a model's text unchanged, with escapes.
+Look up every command and option, including those that only `--help-all` of `run`, `chat` and `serve` shows. Options
+shared with `adapter run` are described there. Results go to standard output, messages to standard error. With `--json`,
+a model's text is complete, and control characters in it are JSON escapes.
 
 | exit code | meaning |
 |---|---|

@@ -160,7 +160,7 @@ def add_further_calls(answer: AnswerReader, message: str, tools: ToolSet, format
 
 
 def is_very_small(client: ChatClient | None) -> bool:
-    """Return whether the server reports that the model is so small that it may invent values."""
+    """Return whether the model may invent values because it is very small, by the size that the server reports."""
     if client is None:
         return False
     from adapter.backends.small_model_detection import invents_values

@@ -46,7 +46,8 @@ class SmallModelCheck:
 
 
 def invents_values(endpoint: Endpoint, model: str) -> bool:
-    """Return whether the server reports that the model is so small that it may invent values in an enforced call."""
+    """Return whether the model may invent values in an enforced call because it is very small, by the size that the
+    server reports."""
     count = query_parameter_count(endpoint, model)
     return count is not None and count <= INVENTIVE
 

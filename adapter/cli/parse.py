@@ -21,8 +21,8 @@ def parse(
         str | None,
         option(
             "FILE",
-            "Match calls to the tool definitions in this JSON file. With `--dialect promptly`: read the tools from "
-            "files called FILE.json instead of tools.json.",
+            "Match calls to the tool definitions in this JSON file. With `--dialect promptly`, FILE is the "
+            "name, without .json, of the files to read instead of tools.json.",
         ),
     ] = None,
     include_tools: options.IncludeTools = None,

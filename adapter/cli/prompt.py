@@ -34,8 +34,8 @@ def prompt(
         str | None,
         option(
             "FILE",
-            "Describe the tools in this JSON file. With `--dialect promptly`: in files called FILE.json instead of "
-            "tools.json.",
+            "Describe the tools in this JSON file. With `--dialect promptly`, FILE is the name, without .json, of the "
+            "files to read instead of tools.json.",
         ),
     ] = None,
     include_tools: options.IncludeTools = None,

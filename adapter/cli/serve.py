@@ -97,7 +97,7 @@ class ServeSettings:
         "auto",
         "NAME",
         f"Describe tools in a generated prompt in this style: {shared.STYLES_HELP}, small (only names), "
-        "bare (JSON without example) or auto.",
+        "bare (JSON without an example) or auto.",
     )
     prompts: Path | None = _model(None, "DIR", shared.PROMPTS_HELP)
     prompt: str = _model("auto", "MODE", shared.PROMPT_HELP)

@@ -258,9 +258,9 @@ class _Fitting:
         return _Note(deque(maxlen=max(1, min(MAX_NOTED, int(self._limit * NOTED_PER_TOKEN)))))
 
     def _write_note(self, index: int) -> None:
-        """Append the note about shortened messages to the user message ``index``.
+        """Append the note about shortened messages to the message ``index``.
 
-        If this message was dropped, or is not a user message, a user message with the note replaces it.
+        If that message was dropped, or is not from the user, replace it with a user message that has only the note.
         """
         original, note = self._shortened.get(index, self._originals[index]), self._notes[index].render_text()
         if original.get("role") != "user" or self.messages[index] is None:

@@ -87,7 +87,7 @@ def load_config(args: Mapping[str, Json]) -> RayServeConfig:
         config = RayServeConfig.model_validate(dict(args))
     except ValidationError as error:
         raise UsageError(
-            f"{explain_validation_error(error)}; adapter.integrations.ray_serve.RayServeConfig has "
+            f"{explain_validation_error(error)}; the fields of adapter.integrations.ray_serve.RayServeConfig are "
             f"{', '.join(RayServeConfig.model_fields)}"
         ) from error
     settings = config.build_settings(config.upstream[0])

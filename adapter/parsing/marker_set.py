@@ -55,7 +55,7 @@ class WeakMarker:
     def __init__(self, pattern: str, words: Collection[str] = ()) -> None:
         self.pattern, self.words = pattern, words
         self.search = pattern
-        """A stricter pattern for long text. It takes longer to compile, but finds less text that is not a marker."""
+        """A stricter pattern for long text. It takes longer to compile, but has fewer false matches."""
         self.rough = ""
         """A pattern for short text. It compiles fast and matches wherever `pattern` does."""
         self.rough_beginning = ""

@@ -49,12 +49,12 @@ def system_prompt(
     prompts: str | None = None,
     session: str = "",
 ) -> str:
-    """Return a system prompt that teaches a text-only model to call tools.
+    """Return a system prompt that teaches a model without native tool calling to call tools.
 
     ``style`` is one of `Style`. ``tools`` replace the dialect's tools. If they include none of the dialect's tools, the
     dialect's introduction is omitted. ``prompts`` is a folder of templates that replace packaged ones with the same
     names. ``session`` is added to the values in the example call, so that they are not real files, commands or words.
-    Raises UsageError for an unknown name or an unusable template.
+    Raises UsageError for an unknown dialect, format or style, an empty tool list, or an unusable template.
     """
     check_types("system_prompt", prompts=(prompts, *PATH, NONE), session=(session, str))
     if style not in get_args(Style):

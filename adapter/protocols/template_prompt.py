@@ -324,6 +324,9 @@ def with_final_message(body: JsonObject, text: str, *, is_vllm: bool) -> JsonObj
 
 
 def with_shorter_limit(body: JsonObject, used_tokens: int) -> JsonObject:
-    """Subtract the tokens of the first part of an answer from the client's limit."""
+    """Return the request with its token limit reduced by ``used_tokens``, the length of the answer's first part.
+
+    The limit is at least `MIN_TOKENS`.
+    """
     limits = {name: body[name] for name in LIMITS if isinstance(body.get(name), int)}
     return body | {name: max(MIN_TOKENS, limit - used_tokens) for name, limit in limits.items()}

@@ -86,7 +86,7 @@ class PromptSettings:
     generation_prompt: str | None = None
     """The end of the prompt rendered by the chat template, which may open the reasoning. None if it is unknown."""
     max_tools: int | None = None
-    """Maximum number of described tools, chosen by `adapter.prompting.tool_shortlist`. None for all tools."""
+    """Maximum number of tools in the prompt, or None for all. `adapter.prompting.tool_shortlist` chooses them."""
 
     @property
     def may_use_template(self) -> bool:

@@ -260,7 +260,7 @@ class ViolationFinder:
         return runners if len(runners) == 1 and sounds_like(name, "run") else ()
 
     def _find_fitting_tools(self, arguments: JsonObject) -> tuple[str, ...]:
-        """Return the tool that has all of the ``arguments``, as a tuple, or ()."""
+        """Return the name that `find_tool_with_arguments` finds, in a tuple, or ()."""
         tool = find_tool_with_arguments(arguments, self.tools)
         return () if tool is None else (tool.name,)
 

@@ -109,8 +109,11 @@ def _apply_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
 
 
 def _find_shared_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
-    """Return the offsets by which the patches' line numbers may be wrong: 0 and, if there is exactly one, the offset
-    that fits all patches, or else all patches with a single possible place."""
+    """Return the offsets by which the patches' line numbers may be wrong. 0 is always one of them.
+
+    The other is the only offset that fits all patches or, if there is none, the only one that fits all patches with a
+    single possible place.
+    """
     possible = [{line - number for line in places[index]} for index, number in numbers.items()]
     shared = set[int].intersection(*possible) if possible else set[int]()
     if 0 in shared or len(shared) != 1 or len(possible) < 2:

@@ -179,7 +179,7 @@ def _remove_spaces(key: str) -> str:
 
 
 def _count_joined(whole: str, parts: Sequence[str]) -> int:
-    """Return how many of ``parts``, at least two, equal ``whole`` when joined, or 0 if none do."""
+    """Return how many of the first ``parts``, two or more, equal ``whole`` when joined, or 0 if no number does."""
     text = ""
     for count, part in enumerate(parts, start=1):
         text += part

@@ -34,7 +34,7 @@ MIN_BITS = 14.0
 MIN_VERBATIM = 0.5
 """Minimum share of these bits in all bits of the old text."""
 MAX_ELSEWHERE = 0.2
-"""Maximum share of the old text's bits that occur in the document, but not around the location."""
+"""Maximum share of the old text's information, in bits, in lines that are found only elsewhere in the document."""
 MIN_LEAD = 0.4
 """Minimum lead over every other occurrence of the lines to change, as a share of the best score."""
 MAX_COMPARISONS = 60_000

@@ -111,7 +111,7 @@ class OpenAIExchange:
         return self._copy_request(url.copy_with(path=path), post.body)
 
     def _copy_request(self, url: Any, body: JsonObject) -> Any:
-        """Copy the HTTP request with another URL and body."""
+        """Return a copy of the HTTP request with a different URL and body."""
         http_request = self.http_request
         headers = [(name, value) for name, value in http_request.headers.multi_items() if name != "content-length"]
         return self._http.Request(

@@ -95,7 +95,7 @@ def closes_string(following: str, *, is_argument: bool, is_broken: bool) -> bool
 
 
 class LiteralReader:
-    """Parses a text's values in one pass, recursively for nested values, and records each repair."""
+    """Parses the Python literals in a text in one pass, nested ones recursively, and records each repair."""
 
     def __init__(self, text: str) -> None:
         self.text, self.position = text, 0

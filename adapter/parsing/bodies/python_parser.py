@@ -52,7 +52,7 @@ def explain_error(error: FormatError) -> str:
 
 
 class _PythonReader(LiteralReader):
-    """Parses a text's calls in one pass."""
+    """Parses the Python calls in a text in one pass."""
 
     def __init__(self, text: str, tools: ToolSet, offset: int) -> None:
         super().__init__(text)

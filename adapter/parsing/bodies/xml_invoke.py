@@ -46,7 +46,7 @@ _FIRST_ELEMENT = re.compile(r"<([A-Za-z][\w-]{0,100})[\s>]")
 _ABOUT = frozenset({"id", "index", "type", "string"})
 """Attributes that describe a call or a value rather than being arguments."""
 _NAMES = ("name", "tool", "tool_name", "function")
-"""Attributes in which models write the tool's name instead of the format's own attribute."""
+"""Attributes that models use for the tool's name in place of the format's own attribute."""
 _BEGINS_ATTRIBUTES = re.compile(r"\s+[A-Za-z_]\w*\s*=[^\n]*")
 
 

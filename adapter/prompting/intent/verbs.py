@@ -53,8 +53,8 @@ delete: apag borr cancell effac elimin entfern exclu lösch quita rimuov skasuj 
 """
 _ENGLISH = {verb: name for name, verbs in reversed(ACTIONS.items()) for verb in verbs}
 _FOREIGN = {stem: name for name, stems in _parse_table(_STEMS_TABLE) for stem in stems.split()}
-"""Maps stems of verbs in requests for files to actions: German, French, Spanish, Italian, Portuguese, Dutch and
-Polish."""
+"""Maps stems of German, French, Spanish, Italian, Portuguese, Dutch and Polish verbs to the actions that they
+request."""
 _UNACCENTED = str.maketrans("áéíóú", "aeiou")
 _ENDINGS = frozenset(["", "a", "ar", "are", "e", "en", "er", "ere", "es", "ez", "i", "ia", "ir", "ire", "n", "r"])
 READS = ("read", "look")

@@ -155,7 +155,7 @@ class Host:
     skill_folders: tuple[str, ...] = ()
     """The user's skill directories, in addition to the workspace's."""
     media: frozenset[ops.MediaKind] = frozenset()
-    """Media types accepted by the model; such files are passed in the results' ``data``."""
+    """Media types accepted by the model. Files of these types are passed in the results' ``data``."""
 
     def __post_init__(self) -> None:
         """Raise UsageError if a capability is a string, unless it is "embedded" and has a built-in implementation."""

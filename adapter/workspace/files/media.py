@@ -102,7 +102,7 @@ def read_pdf_text(data: bytes, display_path: str) -> tuple[str, tuple[str, ...]]
     if find_spec("pypdf") is None:
         raise ToolError(
             f"{display_path} is a PDF; reading its text requires pypdf ({build_install_command('pdf')}). "
-            f"Until then {_NEXT['pdf']}"
+            f"Until it is installed, {_NEXT['pdf']}"
         )
     job = str(Path(__file__).with_name("pdf_text_worker.py"))
     result = run_bounded(job, data, seconds=PDF_SECONDS, max_bytes=PDF_MEMORY)

@@ -93,7 +93,7 @@ def read_outline(root: WorkspaceRoot, operation: ops.Outline) -> ops.FileOutline
 
 
 def _read_source_text(descriptor: int, resolved: ResolvedPath) -> str | None:
-    """Read the file's text; None if it is too large."""
+    """Return the file's text, or None if it is too large."""
     with open(descriptor, "rb", closefd=False) as file:
         data = file.read(MAX_SOURCE_BYTES + 1)
     return None if len(data) > MAX_SOURCE_BYTES else decode(data, resolved.display_path).text

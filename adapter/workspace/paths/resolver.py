@@ -328,7 +328,7 @@ def check_writable(resolved: ResolvedPath, path: str) -> None:
 
 
 def check_not_git(parts: tuple[str, ...]) -> None:
-    """Raise ToolError if any file system would treat a component as ``.git``."""
+    """Raise ToolError if at least one file system would treat a component of the path as ``.git``."""
     for part in parts:
         if is_git(part):
             path = escape_for_display("/".join(parts))
