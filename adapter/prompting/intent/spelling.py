@@ -43,7 +43,7 @@ def is_similar(word: str, other: str) -> bool:
 def replace_word(text: str, word: str, new: str) -> str:
     """Return ``text`` with ``new`` for each ``word``. It begins with a capital letter if ``word`` does."""
     new = new[:1].upper() + new[1:] if word[:1].isupper() else new
-    return re.sub(rf"\b{word}\b", new.replace("\\", ""), text)
+    return re.sub(rf"\b{word}\b", lambda _: new, text)
 
 
 def is_correction(word: str, old: str, new: str) -> bool:
