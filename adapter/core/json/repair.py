@@ -12,6 +12,7 @@ import re
 from adapter.core.errors import FormatError
 from adapter.core.events import Json
 from adapter.core.json.strict import (
+    ITEM_BOUNDARY,
     LAYOUT_ESCAPE,
     LITERAL_ESCAPE,
     MAX_DEPTH,
@@ -77,8 +78,6 @@ _NOT_TEXT = frozenset({
     "number", "object", "str", "string", "text", "value"
 })  # fmt: skip
 """Unquoted words that are not accepted as strings, because they are placeholders in a schema or example."""
-_BOUNDARY = re.compile(r"[\"'][ \t]*,|,[ \t]*[\"']")
-"""Matches a quote next to a comma, which in a string with unescaped quotes may be the end of one item or member."""
 _AFTER_SCALAR = re.compile(rf"{_GAP}(?:$|[,}}\]]|[\"'“”]|[A-Za-z_$][\w$.-]*[ \t\r\n]*:|\\[nrt])", re.DOTALL)
 
 
@@ -188,7 +187,7 @@ class JsonRepairer:
                 self.position += 1
                 continue
             items.append(self.parse_value(depth + 1, _AFTER_ITEM))
-            if "unescaped-quote" in self.fixes and isinstance(items[-1], str) and _BOUNDARY.search(items[-1]):
+            if "unescaped-quote" in self.fixes and isinstance(items[-1], str) and ITEM_BOUNDARY.search(items[-1]):
                 raise FormatError(f"the quotes of the list item {items[-1][:40]!r} are not balanced")
             self.take_separator("]")
 
@@ -218,7 +217,7 @@ class JsonRepairer:
         elif char and char not in "}]":
             before = self.text[self.position - 20 : self.position].rstrip()
             is_in_string = self.last_string.endswith(",") and before.endswith((',"', ",'"))
-            is_broken = _BOUNDARY.search(self.last_string) and "unescaped-quote" in self.fixes
+            is_broken = ITEM_BOUNDARY.search(self.last_string) and "unescaped-quote" in self.fixes
             if is_in_string or (is_broken and before.endswith('"')):
                 raise self.fail("a comma after the string, and not in it")
             self.fix("missing-comma")

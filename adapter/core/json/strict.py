@@ -231,6 +231,8 @@ r"""Matches ``\b`` or ``\f`` next to a word, as in ``\bword\b`` or ``\frac``, wh
 LAYOUT_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[nrt](?![a-z])|(?<=[\w;:,.)}\]>\"'])\\[nrt])")
 """Matches an escape for a line break or tab, unless it begins a word such as ``\\nabla``."""
 PUNCTUATION_ESCAPE = re.compile(r"\\([\"'`/\\])")
+ITEM_BOUNDARY = re.compile(r"[\"'][ \t]*,|,[ \t]*[\"']")
+"""Matches a quote next to a comma, which in a string with unescaped quotes may be the end of one item or member."""
 _HOLDS_LITERAL = re.compile(rf"(?<!\\)(?:\\\\)*+{LITERAL_ESCAPE.pattern}")
 _LEADING_ZEROS = re.compile(r"[+-]?0\d")
 _SPACE = re.compile(r"[ \t\r\n\ufeff\u200b\u2060]*")

@@ -15,6 +15,7 @@ import re
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.strict import (
+    ITEM_BOUNDARY,
     LAYOUT_ESCAPE,
     LITERAL_ESCAPE,
     MAX_DEPTH,
@@ -62,9 +63,6 @@ _AFTER_BROKEN_ARGUMENT = re.compile(
     re.VERBOSE,
 )
 """Matches text that may follow the closing quote of a named argument's value, a string with unescaped quotes."""
-
-_BOUNDARY = re.compile(r"[\"'][ \t]*,|,[ \t]*[\"']")
-"""Matches a quote next to a comma, which in a string with unescaped quotes may be the end of one item."""
 
 _SKIP = re.compile(r"(?:\s++|#[^\n]*+|\\\n)*+")
 _PREFIX = re.compile(r"([rRuUbBfF]{0,2})('''|\"\"\"|'|\")")
@@ -154,7 +152,7 @@ class LiteralReader:
 
     def parse_item(self, depth: int) -> Json:
         item = self.parse_value(depth + 1)
-        if "unescaped-quote" in self.fixes and isinstance(item, str) and _BOUNDARY.search(item):
+        if "unescaped-quote" in self.fixes and isinstance(item, str) and ITEM_BOUNDARY.search(item):
             raise FormatError(f"the quotes of the list item {item[:40]!r} are not balanced")
         return item
 
