@@ -36,7 +36,7 @@ from adapter.protocols.media_parts import AUDIO, IMAGE
 from adapter.protocols.reasoning_budget import VLLM_FIELD
 from adapter.protocols.template_prompt import TemplatePromptError, find_transport
 from adapter.protocols.translation_options import RejectedFeatures, TranslationOptions
-from adapter.protocols.upstream_failures import refuses_tools
+from adapter.protocols.upstream_failures import refuses_schemas, refuses_tools
 
 KNOWN_FOR_S = 60.0
 """Seconds after which the models of llama.cpp or Ollama are queried again."""
@@ -149,7 +149,8 @@ class ModelOptions:
             self.log_once("vLLM has no --reasoning-parser, so reasoning budgets are applied here, to streamed answers")
             return body
         is_refused = self.refuses_tools(status, content, exchange.request.body.get("model"))
-        return exchange.switch_to_text() if is_refused else None
+        lacks_grammar = exchange.request.is_native and refuses_schemas(status, content.decode("utf-8", "replace"))
+        return exchange.switch_to_text() if is_refused or lacks_grammar else None
 
     def log_prompt_fallback(self, error: TemplatePromptError, body: JsonObject) -> None:
         """Log that a request is sent with a generated prompt, because the model's chat template failed."""

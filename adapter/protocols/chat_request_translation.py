@@ -67,11 +67,17 @@ def needs_translation(body: Json, options: TranslationOptions | None = None) -> 
 
 
 def remove_empty_tools(body: JsonObject) -> JsonObject:
-    """Return the request without an empty list of tools, which vLLM rejects."""
-    if body.get("tools") != []:
+    """Return the request without fields for tools if it has none, because vLLM rejects an empty list and Groq null."""
+    if body.get("tools"):
         return body
     unused = {"tools", "parallel_tool_calls"} | ({"tool_choice"} if body.get("tool_choice") in _NOT_FORCED else set())
-    return {key: value for key, value in body.items() if key not in unused}
+    return {key: value for key, value in body.items() if key not in unused} if unused & body.keys() else body
+
+
+def adapt_limit(body: JsonObject, kind: str | None) -> JsonObject:
+    """Return the request with its limit as ``max_tokens`` for Ollama, which ignores ``max_completion_tokens``."""
+    limit = body.get("max_completion_tokens")
+    return body if limit is None or kind != "ollama" else {**body, "max_tokens": limit}
 
 
 def needs_parsing(body: JsonObject, options: TranslationOptions, *, splits: bool) -> bool:
@@ -87,6 +93,7 @@ def needs_parsing(body: JsonObject, options: TranslationOptions, *, splits: bool
 
 def build_passthrough_request(body: JsonObject, options: TranslationOptions) -> TranslatedRequest:
     """Build a request that is sent unchanged although its answer is parsed. Raises RequestError if it is invalid."""
+    body = adapt_limit(body, options.kind)
     request = ToolRequest(
         body, FUNCTIONS, ToolSet(), ToolSet(), False, get_format(choose_request_format(body, options) or DEFAULT_FORMAT)
     )
@@ -112,6 +119,7 @@ def translate_chat_request(
     if json_bytes is None or json_bytes > MAX_TEXT:
         check_size(body)
     require_type(bool, body.get("stream"), "stream")
+    body = adapt_limit(body, options.kind)
     conversations = options.memory.conversations
     if conversation is None:
         conversation = conversations.continue_longest(Conversation(copy_messages(body.get("messages"))))

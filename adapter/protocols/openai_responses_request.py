@@ -11,8 +11,9 @@ from __future__ import annotations
 from adapter.core.events import Json, JsonObject
 from adapter.protocols.dropped_fields import build_field_table, list_dropped_fields
 from adapter.protocols.openai_responses_items import convert_items, list_tools, place_results
-from adapter.protocols.openai_responses_tools import ResponsesTools, parse_responses_tools
+from adapter.protocols.openai_responses_tools import IDS, ResponsesTools, parse_responses_tools
 from adapter.protocols.request_errors import RequestError, require_type
+from adapter.protocols.usage import get_object
 
 FIELDS = build_field_table(
     {
@@ -78,8 +79,9 @@ def _convert_thinking(reasoning: JsonObject, dropped: list[str]) -> JsonObject:
 def _convert_choice(choice: Json, known: ResponsesTools) -> Json:
     match choice:
         case {"type": "allowed_tools", "tools": list(tools), **rest}:
-            named = [_convert_choice(each, known) for each in tools]
-            return {"type": "allowed_tools", "allowed_tools": {"mode": rest.get("mode"), "tools": named}}
+            named = [_convert_choice(each, known) for each in tools if get_object(each).get("type") in IDS]
+            allowed = {"mode": rest.get("mode"), "tools": named}
+            return {"type": "allowed_tools", "allowed_tools": allowed} if named else "none"
         case {"type": "function" | "custom", "name": str(name)}:
             return {"type": "function", "function": {"name": known.find_model_name(name)}}
         case {"type": "shell" | "local_shell" | "apply_patch" | "tool_search" as name}:

@@ -193,6 +193,9 @@ class ToolCallDeltas:
                 self.unreadable.append(event)
                 return []
             arguments = json.dumps(event.arguments, ensure_ascii=False)
+        sent = [(name, values) for _, name, values in self.whole]
+        if is_complete and (call.name, read_json_or_none(arguments)) in sent:  # some servers also leave it in the text
+            return []
         call.index = len(self._ids)
         return [self._build_header(call.id or f"call_{self._turn[:23]}{call.index}", call.name, arguments)]
 

@@ -78,6 +78,11 @@ def refuses_tools(status: int, message: str) -> bool:
     return status >= 400 and _REFUSED_TOOLS.search(message) is not None
 
 
+def refuses_schemas(status: int, message: str) -> bool:
+    """Return whether an error means that llama.cpp has no grammar for the schemas of these ``tools``."""
+    return status == 400 and "failed to parse grammar" in message
+
+
 def is_context_failure(status: str, message: str) -> bool:
     """Return whether an error means that the prompt does not fit into the model's context. ``status`` may be empty."""
     return status != "429" and re.search(_CONTEXT, message, re.IGNORECASE) is not None

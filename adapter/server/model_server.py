@@ -11,7 +11,7 @@ from adapter.backends.endpoint_discovery import Endpoint
 from adapter.backends.model_options import ModelOptions, ServerInfo
 from adapter.backends.template_files import TemplateWorker
 from adapter.core.events import Json, JsonObject
-from adapter.protocols.chat_request_translation import needs_parsing, translate_chat_request
+from adapter.protocols.chat_request_translation import adapt_limit, needs_parsing, translate_chat_request
 from adapter.protocols.conversation_cache import Conversation
 from adapter.protocols.model_descriptions import ModelDescription, describe_models
 from adapter.protocols.sse import encode_json
@@ -82,11 +82,14 @@ class ModelServer(UpstreamConnection):
         return await self.translate(chat, await self.find_options(chat), size)
 
     async def fit(self, content: bytes, body: JsonObject) -> tuple[bytes, str]:
-        """Shorten a passed-through request to fit its context budget. Return its content, and the value of the header
-        that counts the cuts ("" if nothing was cut)."""
+        """Adapt a passed-through request to the server and to its context budget. Return its content, and the value of
+        the header that counts the cuts ("" if nothing was cut)."""
         budgets = self.options.get_budgets(body)
         if budgets.context == AUTO:
             budgets = (await self.find_server_info()).options.get_budgets(body)
+        if body.get("max_completion_tokens") is not None:
+            body = adapt_limit(given := body, (await self.find_server_info()).kind)
+            content = content if body is given else encode_json(body)
         if budgets.context is None:
             return content, ""
         fitted, shortened = await self.work.run(len(content), partial(budgets.fit_body, body))

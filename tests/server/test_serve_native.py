@@ -93,6 +93,29 @@ def test_ollama_api_sends_rejected_tools_as_text(shared, upstream, stream):
 
 
 @streamed_and_whole
+def test_tools_without_a_grammar_are_sent_as_text(shared, upstream, stream):
+    """Only for this request, because the schemas of its tools are the cause (ggml-org/llama.cpp#25895)."""
+    written = as_stream(delta(CALL), delta(finish_reason="stop")) if stream else as_json(200, completion(CALL))
+    refusal = as_error(400, "Failed to initialize samplers: failed to parse grammar")
+    upstream.on(CHAT, refusal, written, refusal, written)
+    for _ in range(2):
+        status, answer = post(shared[1], CHAT, {"model": "m", "messages": ASK, "tools": TOOLS, "stream": stream})
+        assert status == 200
+        assert "a.py" in answer
+    assert ["tools" in asked for asked in upstream.bodies(CHAT)] == [True, False] * 2
+
+
+@pytest.mark.parametrize("fields", [{"tools": TOOLS}, {}], ids=["tools", "no tools"])
+@streamed_and_whole
+def test_limit_is_sent_in_the_field_of_ollama(shared, upstream, stream, fields):
+    """Ollama ignores ``max_completion_tokens`` (ollama/ollama#7125)."""
+    upstream.on(CHAT, as_stream(delta("Hi.", "stop")) if stream else as_json(200, completion("Hi.")))
+    body = {"model": "m", "messages": ASK, "stream": stream, "max_completion_tokens": 9, **fields}
+    assert post(shared[1], CHAT, body)[0] == 200
+    assert upstream.bodies(CHAT)[0]["max_tokens"] == 9
+
+
+@streamed_and_whole
 def test_other_errors_are_passed_on(shared, upstream, stream):
     """And nothing is sent twice."""
     upstream.on(CHAT, as_error(400, "the moon is full"))

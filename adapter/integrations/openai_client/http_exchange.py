@@ -9,6 +9,7 @@ from typing import Any
 from adapter.core.events import JsonObject
 from adapter.protocols.answer_translation import BufferedExchange, StreamedExchange
 from adapter.protocols.chat_request_translation import (
+    adapt_limit,
     build_passthrough_request,
     needs_parsing,
     needs_translation,
@@ -73,7 +74,8 @@ class OpenAIExchange:
             elif needs_parsing(body, options, splits=splits_reasoning):
                 request = build_passthrough_request(body, options)
             else:
-                fitted, self._shortened = options.get_budgets(body).fit_body(body)
+                adapted = adapt_limit(body, options.kind)
+                fitted, self._shortened = options.get_budgets(adapted).fit_body(adapted)
                 if fitted is not given:
                     self.http_request = self._copy_request(url, fitted)
         except RequestError as error:
