@@ -26,8 +26,8 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
     The agent closes the resources that it opened: use it in a ``with`` block, or call `close`.
 
     Args:
-        workspace: A `Workspace`; or a folder, for which a `Workspace` with ``dialect``, ``approve``, ``tools`` and
-            ``host`` is created; or None for an agent that has only ``tools``, and no folder.
+        workspace: A `Workspace`, a folder, or None. In a folder, the agent opens a `Workspace` with ``dialect``,
+            ``approve``, ``tools`` and ``host``. With None, the agent has only ``tools``, and no folder.
         chat: The model. None selects the model named ``model`` on the server at ``base_url``, by default the first
             model on a server that answers on a default local port.
         format: Format of the prompt and the history; None detects it. Answers are parsed in any format.
@@ -38,15 +38,15 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
         observe: Called with every event. If it raises an exception, the run ends, and `run` raises the exception.
         constraint: Constrained decoding of calls (see `adapter.grammars.constraint_mode`), which requires a
             `ChatClient`.
-        guide: Assistance for very small models (see `adapter.prompting.intent.guided_choice`): ``auto`` (if the
-            server reports a small model), ``on`` or ``off``. A guided model calls at most one tool for each message,
-            several times if the message lists several values. With ``constraint="required"`` and ``guide="on"`` it
-            always calls one.
+        guide: Assistance for very small models (see `adapter.prompting.intent.guided_choice`): ``auto`` (if the server
+            reports a small model), ``on`` or ``off``. A guided model calls at most one tool for each message, several
+            times if the message lists several values. With ``constraint="required"`` and ``guide="on"`` it always calls
+            one.
         guardrails: The checks that trigger a retry: ``on``, ``off`` or names (docs/reliability.md).
         retries: Maximum number of consecutive retries.
         steps: The steps of the task, as `Steps` or a mapping.
         max_tools: Maximum number of tools in the prompt. If there are more, the prompt has the tools most relevant to
-            the first message, and a tool that searches the rest.
+            the first message, and a tool that searches all tools.
 
     Raises UsageError for unknown names, conflicting settings, a constraint with a chat that is not a `ChatClient`, and
     async functions, which require `AsyncAgent`. Raises TransportError if no model is found.
@@ -71,7 +71,7 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
             return self._work(self._continue(message))
 
     def close(self) -> None:
-        """Close the resources that the agent opened: the workspace of a folder, the connection to a server."""
+        """Close the workspace and the connection to the server, if the agent opened them itself."""
         self._resources.close()
 
     def __enter__(self) -> Self:
@@ -105,7 +105,8 @@ class Agent(BaseAgent[ChatModel, Approver, Callable[[AgentEvent], None]]):
         return step
 
     def _classify(self, query: AskModel) -> AskModel:
-        """Let a very small model classify an unclear request, before the first ``query``."""
+        """Let a very small model classify the user's request if its wording is unclear. Called before the first
+        ``query``."""
         question = self._build_classification()
         if question is None or self._client is None:
             return query

@@ -24,8 +24,12 @@ def open_workspace(
     tools: Sequence[Tool | Callable[..., object]],
     host: Host | None,
 ) -> Workspace:
-    """Return ``workspace`` if it is open. Otherwise, open one in this folder or, if it is None, in a temporary folder
-    without a dialect's tools. ``resources`` closes what was opened. Raises UsageError if the arguments conflict."""
+    """Return the agent's open workspace.
+
+    If ``workspace`` is an open workspace, return it unchanged. If it is a folder, open a workspace there. If it is
+    None, open one in a temporary folder, without a dialect's tools. ``resources`` closes the new workspace. Raises
+    UsageError if the arguments conflict.
+    """
     if isinstance(workspace, Workspace):
         if dialect is not None or approve is not None or tools or host is not None:
             raise UsageError(

@@ -1,4 +1,4 @@
-"""Decide whether constrained decoding limits the next answer, and to what."""
+"""Decide whether the next answer is generated under a constraint, and under which one."""
 
 from __future__ import annotations
 

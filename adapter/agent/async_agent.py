@@ -44,9 +44,9 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
     ``chat`` is a `ChatClient` or an `AsyncChatModel`. The agent connects to the server when the ``async with`` block is
     entered, or with the first message. ``approve``, ``observe``, and the methods and ``events`` of ``host`` may be
     async: they are awaited in the agent's event loop. Tools, plain approvers and hosts run in a thread, one call at a
-    time. Async tools run in the workspace's own event loop, observers in the agent's. Cancelling stops the model and
-    refuses a pending approval. It waits for a running tool, so that the tool cannot change files afterwards, and `send`
-    can then continue the conversation. A second message at the same time raises UsageError.
+    time. Async tools run in the workspace's own event loop, observers in the agent's. Cancelling stops the model,
+    refuses a pending approval, and waits for a running tool, which could otherwise change files afterwards. `send` can
+    then continue the conversation. A second message at the same time raises UsageError.
     """
 
     _connects_at_once = False
@@ -92,7 +92,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
             return await self._work(self._continue(message))
 
     async def close(self) -> None:
-        """Close the resources that the agent opened: the workspace of a folder, the connection to a server."""
+        """Close the workspace and the connection to the server, if the agent opened them itself."""
         await asyncio.to_thread(self._resources.close)
 
     async def __aenter__(self) -> Self:
@@ -150,7 +150,8 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
         results.append(self._run_call(call))
 
     async def _classify(self, query: AskModel) -> AskModel:
-        """Let a very small model classify an unclear request, before the first ``query``."""
+        """Let a very small model classify the user's request if its wording is unclear. Called before the first
+        ``query``."""
         question = self._build_classification()
         if question is None or self._client is None:
             return query
@@ -178,7 +179,7 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
 
     async def _run_to_completion(self, work: Callable[[], object]) -> None:
         """Run ``work`` in a thread. Cancelling refuses a pending approval, even if the workspace has its own approver,
-        and cancels an async tool. It then waits for the thread, which cannot be stopped."""
+        and cancels an async tool. This method then waits for the thread, which cannot be stopped."""
         callbacks = self._callbacks
         with allow_cancelling_approvals(callbacks.is_cancelled), track_async_functions(callbacks.track):
             # Not `asyncio.to_thread`: a KeyboardInterrupt in a task would stop the event loop.

@@ -72,7 +72,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
 
     _connects_at_once: ClassVar[bool]
     _interrupts: ClassVar[tuple[type[BaseException], ...]]
-    """The exceptions by which the user stops a run."""
+    """The exceptions that are raised when the user stops a run."""
 
     def __init__(
         self,
@@ -267,7 +267,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             self._working.release()
 
     def _end_turn(self, error: BaseException, results: Sequence[ToolResult]) -> Finished | None:
-        """End the turn after an exception, so that `send` can continue. Return the event to report, if any.
+        """End the turn after an exception, so that `send` can continue. Return the event to report, or None.
 
         ``results``: the results of the last calls that finished. The received part of an interrupted answer is kept.
         """

@@ -64,7 +64,8 @@ _SYSTEM = "You edit one file. Change only what the user asks for, and keep all o
 MAX_VERSIONS = 60
 """Maximum number of texts among which the model chooses."""
 _CHANGE: tuple[Replaces, ...] = ("", "variables", "misspellings", "spelling")
-"""The attempts at a change. If the model changes nothing, it may have copied the misspelling that it should correct."""
+"""The limits for successive attempts at one change. After an attempt that changes nothing, the next attempts limit the
+answer further, because the model may have copied the misspelling that it should correct."""
 _RENAMING: tuple[Replaces, ...] = ("names",)
 _REMOVAL: tuple[Replaces, ...] = ("", "removals")
 _CORRECTIONS = (
@@ -74,7 +75,8 @@ _CORRECTIONS = (
     ("Strasse", "Straße"),
     ("suprise", "surprise"),
 )
-"""Examples for the question about a single word. With them, Qwen2.5-Coder-0.5B corrected 12 of 18 words, without 7."""
+"""Examples for the question about a single word. Qwen2.5-Coder-0.5B corrected 12 of 18 words with these examples, and 7
+without."""
 _NAME = re.compile(r"[^\W\d]\w*")
 _FIRST_WORD = re.compile(r"(?:(?<=[.!?]\s)|\A)\w+")
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)\n?```", re.DOTALL)
@@ -161,7 +163,8 @@ class FileQuestion:
         return [] if is_long else [each for each in texts if not find_new_syntax_error(self.text, each, self.path)]
 
     def is_useful(self) -> bool:
-        """Return whether the question can be put: some need versions to choose from, or a misspelled word."""
+        """Return whether the model can answer the question. Some questions need versions to choose from, or a
+        misspelled word."""
         if self.replaces == "spelling":
             return find_misspelled_word(self.request, self.text) != ""
         return self.replaces in ("", "names") or self.list_versions() != []
@@ -204,8 +207,11 @@ class FileQuestion:
 
 
 def needs_file_question(history: CallHistory, tools: ToolSet) -> bool:
-    """Return whether a file question may follow the last call: a failed edit, a change that did not complete the
-    request, a read of the last unread file in the request, or a call that did not find the file to create."""
+    """Return whether a file question may follow the last call.
+
+    It may follow a failed edit, a change that did not complete the request, a read of the last unread file in the
+    request, and a call that did not find the file to create.
+    """
     if not history.recent:
         return False
     last = history.recent[-1]
@@ -255,8 +261,8 @@ def _asks_for_removal(request: str) -> bool:
 
 
 def _has_seen(path: str, text: str, history: CallHistory) -> bool:
-    """Return whether a result or error has shown a line of the file to the model, or a call wrote a text to it. Reading
-    other files may be forbidden."""
+    """Return whether the model has seen a line of the file in a result or error, or has written the file. A question
+    shows only such files, because the model may not be allowed to read others."""
     shown = {line.strip() for line in list_known_lines(path, history)}
     writes = (call for call in history.calls if call.ok and find_text(call, (*OLD_TEXT, *CONTENT)))
     is_written = any(path in call.values for call in writes)

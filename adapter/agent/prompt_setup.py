@@ -1,5 +1,5 @@
-"""Choose how an agent's model is prompted: by its chat template or a system prompt, in which style, and with which
-constraints or guided tool choice."""
+"""Choose an agent's prompt (the model's chat template or a system prompt), its style, and its constraints or guided
+tool choice."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def add_further_calls(answer: AnswerReader, message: str, tools: ToolSet, format
 
 
 def is_very_small(client: ChatClient | None) -> bool:
-    """Return whether the model may invent values because it is very small, by the size that the server reports."""
+    """Return whether the server reports such a small model that it may invent values."""
     if client is None:
         return False
     from adapter.backends.small_model_detection import invents_values

@@ -43,8 +43,11 @@ _EXAMPLES = (
 
 
 def needs_classification(request: str) -> bool:
-    """Return whether a request names a file, is not a question, and begins with no known verb, or with one for an edit,
-    which may be a renaming."""
+    """Return whether the model should classify a request.
+
+    Such a request names a file and is not a question. It begins with no known verb, or with a verb for an edit, because
+    it may ask for a renaming.
+    """
     is_short = len(request) <= MAX_REQUEST and find_paths(request) != []
     return is_short and find_requested_action(request)[0] in ("", "edit") and not is_question(request)
 

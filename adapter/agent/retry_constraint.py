@@ -1,6 +1,6 @@
 """Constrain the retry of a call to the tools that help and, for very small models, to values in the request.
 
-Edits of short files have a better way: `adapter.agent.file_question`.
+For edits of short files, `adapter.agent.file_question` works better.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 MAX_DESTINATIONS = 200
-"""Maximum number of paths that the destination of a file is limited to."""
+"""Maximum number of paths that a constraint allows as the destination of a file."""
 
 
 def build_retry_constraint(
@@ -119,8 +119,8 @@ def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = 
 
 
 def _find_destinations(source: str, request: str) -> list[str]:
-    """Return the paths to which a request may ask to move or copy the file ``source``. A word after ``source`` may be
-    the name of a folder."""
+    """Return the possible destinations if a request asks to move or copy the file ``source``: the other paths, and the
+    words after ``source``, which may name a folder."""
     paths, rest = find_paths(request), request.partition(source)[2]
     for path in paths:
         rest = rest.replace(path, " ")

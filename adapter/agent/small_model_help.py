@@ -1,4 +1,4 @@
-"""Help for a very small model, which can neither phrase edits nor be understood from its first calls alone."""
+"""Help a very small model: let it classify the request, and write a file's new text instead of an edit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from adapter.workspace import Workspace
 class SmallModelHelp:
     """Decides when a very small model classifies the user's message, or writes a file's new text instead of a call.
 
-    ``question`` is the question that replaces the current query, if any.
+    ``question`` is the question that replaces the current query, or None.
     """
 
     def __init__(self, server: Kind, format: Format, workspace: Workspace) -> None:

@@ -318,7 +318,8 @@ class ChatClient:
         return {"retry": is_temporary, "wait": wait, "stop": stop, "before_sleep": note, "reraise": True}
 
     def _note_second_wait(self, state: RetryCallState) -> None:
-        """Log why a request takes long, without the server's own message, which could contain terminal codes."""
+        """Log why a request takes long, at its second retry. The server's own message is left out, because it could
+        contain terminal codes."""
         error = state.outcome.exception() if state.outcome else None
         if error is None or state.attempt_number != 2:
             return

@@ -118,7 +118,8 @@ def find_api_key(endpoint: Endpoint) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """A server's answer. ``server`` is the header of that name, and ``body`` the decoded JSON or None."""
+    """A server's answer. ``server`` is the header ``Server``, and ``body`` the decoded JSON, or None if the answer is
+    not JSON."""
 
     status: int
     server: str
@@ -297,7 +298,7 @@ def count_tokens(text: str, endpoint: Endpoint) -> int:
 # ---------------------------------------------------------------- properties
 
 OF_MODEL = "id="
-"""Placeholder, in the keys for `query_property`, for the entry of the model in a list of models."""
+"""A key for `query_property` that selects the model's entry in a list of models."""
 _IMAGES: dict[Kind, tuple[str | int, ...]] = {
     "llama.cpp": ("/props", "modalities", "vision"),
     "ollama": ("/api/show", "capabilities"),

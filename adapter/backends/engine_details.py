@@ -48,7 +48,8 @@ _QUANTIZATIONS: dict[Kind, tuple[str | int, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class EngineDetails:
-    """An inference engine and its model. A string is empty, and ``parameters`` (their number) None, if not reported."""
+    """An inference engine and its model. Strings that the server does not report are empty. ``parameters`` is the
+    number of the model's parameters, or None if unknown."""
 
     kind: Kind
     version: str

@@ -52,7 +52,7 @@ MAX_TOOLLESS = 1_000
 """Maximum number of cached names of models without native tool calls."""
 
 MAX_LOGGED = 1_000
-"""Maximum number of notes that are remembered so that they are logged only once."""
+"""Maximum number of logged notes to remember. A remembered note is not logged again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +186,8 @@ class ModelOptions:
         return replace(options.with_prompt(generation_prompt=prompt), fields={"reasoning_format": "none"})
 
     def _find_generation_prompt(self, question: str) -> str | None:
-        """Return the generation prompt, which is the text that llama.cpp renders after the last message, or None if it
-        is not available. ``question`` is the rendering request, which differs only in its reasoning settings."""
+        """Return the generation prompt: the text that llama.cpp renders after the last message. Return None if it is
+        not available. ``question`` is the rendering request, which differs only in its reasoning settings."""
         if question not in self._generation_prompts:
             if len(self._generation_prompts) >= MAX_PROMPTS:
                 self._generation_prompts.clear()

@@ -200,11 +200,12 @@ def _list_staleness_notes(profile: Profile, model: Model) -> list[str]:
 def build_setup_lookup(
     choice: str, endpoint: Endpoint
 ) -> tuple[Callable[[str], CallingSetup | None] | None, list[str]]:
-    """Return a function that returns the setup in the profile of a model, given its name, and notes for the user.
+    """Return two values: a function that looks up a model's setup in its profile by the model's name, and notes for the
+    user.
 
-    ``choice`` is ``auto``, ``none`` (for which the function is None), or a profile's name or path. A profile that the
-    user selected applies to all requests. So does the profile of llama.cpp's only model, because requests can use any
-    model name.
+    ``choice`` is ``auto``, ``none``, or a profile's name or path. With ``none``, the function is None. A profile that
+    the user selected applies to all requests. So does the profile of llama.cpp's only model, because requests can use
+    any model name.
     """
     if choice == "none":
         return None, []

@@ -15,7 +15,8 @@ SMALL = 400_000_000
 """Maximum number of parameters of a small model. Guided tool choice was tested with a model of 135 million parameters;
 models with 500 million do better without it."""
 INVENTIVE = 1_000_000_000
-"""Maximum number of parameters of a model that is assumed to invent argument values, as one with 500 million did."""
+"""Maximum number of parameters of a model that is assumed to invent argument values. A model with 500 million
+parameters invented some."""
 
 
 class SmallModelCheck:

@@ -72,8 +72,9 @@ class NativeCallWriter:
         self._format, self._native = format, NativeCalls()
 
     def convert(self, chunk: Chunk) -> list[Chunk]:
-        """Return ``chunk`` or, at the end of the answer, the text of all calls followed by it. If the server's event
-        has calls, ``raw`` is removed from the chunk."""
+        """Return the chunks that replace ``chunk``: the same chunk or, at the end of an answer with calls, two chunks:
+        the text of all calls, and the finish reason. If the server's event has calls, ``raw`` is removed from the
+        chunk."""
         if parts := list_native_calls(chunk.raw or {}):
             self._native.add(parts)
             chunk = replace(chunk, raw=None)

@@ -97,8 +97,8 @@ class Console(Terminal):
         """Return the part of ``content``, the final answer, that was not shown yet.
 
         Leading lines that equal a complete answer on the screen are removed. If the last answer was streamed to the
-        screen, content that occurs anywhere on it is also removed. This is not done for an answer that was held back,
-        because a short answer such as "4" may occur in an earlier one by chance.
+        screen, content that occurs anywhere on the screen is also removed. This is not done for an answer that was held
+        back, because a short answer such as "4" may occur in an earlier one by chance.
         """
         text = "".join(self._shown)
         if not self._holds_text and content in text:

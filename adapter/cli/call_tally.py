@@ -19,7 +19,7 @@ ACTING = frozenset({"write", "delete", "execute"})
 FAILURE_FIELDS = ("exit_code", "exitCode", "timed_out")
 """Fields of a command's result. If the command failed, one of them is not 0 or False."""
 NOT_RUN_CODES = (126, 127)
-"""Exit codes by which shells report a command that does not exist or cannot be run."""
+"""Exit codes of a shell for a command that does not exist or cannot be run."""
 
 
 @dataclass(slots=True)

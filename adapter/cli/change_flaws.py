@@ -48,9 +48,9 @@ from adapter.tools.argument_synonyms import CONTENT, OLD_TEXT, PATH, SOURCE
 MAX_DIGITS = 18
 """Maximum number of digits of a number that is compared. Python limits the conversion of longer ones."""
 UNITS = (1, 60, 1_000, 1_024, 3_600, 86_400)
-"""Factors between a number of the task and the same number in the unit of a file."""
+"""Factors to convert a number of the task to the unit of a file, such as minutes to seconds."""
 MAX_UNKNOWN_WORDS = 4
-"""Maximum number of words, without the path, of a task without a known verb that may ask for a deletion."""
+"""A task without a known verb may ask for a deletion if it has at most this number of words, not counting the path."""
 CHANGING = ("add", "create", "edit", "move", "delete", "reset")
 """Actions that change files."""
 _EXCEPT = re.compile(

@@ -106,7 +106,7 @@ def _fail(error: AdapterError, code: int) -> NoReturn:
 
 
 OPTIONS = {"--format": "format", "--dialect": "dialect", "--finish-reason": "finish_reason", "--policy": "policy"}
-"""Options of `adapter parse` that take a value, and the arguments of `print_parse_result`."""
+"""Maps each option of `adapter parse` that takes a value to the argument of `print_parse_result`."""
 
 
 def parse_fast_arguments(words: Sequence[str]) -> dict[str, str | bool] | None:

@@ -28,7 +28,7 @@ class LoadedModel:
 
 
 def require_model_choice(command: str, base_url: str | None, model: str | None, time_limit_s: float) -> None:
-    """Raise UsageError if no model is named. A command that uses a model for minutes must not choose one itself."""
+    """Raise UsageError if no model is named. A command that uses a model for minutes must not choose the model."""
     if base_url is None and model is None and not os.environ.get("OPENAI_BASE_URL"):
         raise UsageError(
             f"`adapter {command}` keeps a model busy for up to {time_limit_s / 60:g} minutes, so the model must be "

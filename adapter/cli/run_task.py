@@ -22,7 +22,8 @@ from adapter.workspace import Workspace
 
 
 def read_task() -> str:
-    """Read the task from stdin. Then connect stdin to the terminal, if any, so that the user can approve calls."""
+    """Read the task from stdin. Then connect stdin to the terminal if there is one, so that the user can approve
+    calls."""
     if sys.stdin.isatty():
         print("type the task, then press Enter and Ctrl-D", file=sys.stderr)
     task = read_text("-")

@@ -165,7 +165,7 @@ class Terminal:
         return answer
 
     def end_line(self) -> None:
-        """End the current flow, if any, with a line break."""
+        """End the current flow with a line break. Does nothing without a flow."""
         with self._lock:
             if self._flow is not None:
                 self._write("\n", to_stdout=self._flow.to_stdout)

@@ -1,4 +1,5 @@
-"""Find text that a run wrote or changed although its task does not ask for it, by the values that the task names."""
+"""Find text that a run wrote or changed although its task does not ask for it, by comparing the text with the task's
+words."""
 
 from __future__ import annotations
 

@@ -131,8 +131,8 @@ class Session:
     def on_interrupt(self, results: Sequence[ToolResult] = (), turn: Turn | None = None) -> Finished:
         """End the turn, because the user interrupted it.
 
-        ``results`` has the results of those calls of the last `RunTools` that have finished. ``turn`` is the partial
-        answer, whose calls are not run.
+        ``results`` has the results of the finished calls of the last `RunTools`. ``turn`` is the partial answer, whose
+        calls are not run.
         """
         self._show_results(results)
         if turn is None or not (turn.content.strip() or turn.calls):

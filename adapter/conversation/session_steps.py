@@ -49,7 +49,8 @@ class SessionLimits:
     turns: int = 25
     """Maximum number of answers. A small task needs fewer than ten."""
     repetitions: int = 2
-    """Maximum number of times that a call may be repeated if nothing changed in between. Others are refused."""
+    """Maximum number of times that a call may be repeated if nothing changed in between. Further repetitions are
+    refused."""
     refusals: int = 2
     """Maximum number of turns in which every call is refused as a repetition."""
     unreadable: int = 3

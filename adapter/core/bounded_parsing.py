@@ -18,7 +18,7 @@ MAX_TOML = 1_000_000
 MAX_DOTS = 1_000
 """Maximum number of dots in a line of TOML. Parsing a dotted key takes time quadratic in its number of dots."""
 MAX_DOT_PAIRS = 50_000_000
-"""Limit on the parsing time of dotted keys: the squares of the lines' numbers of dots may add up to this."""
+"""Maximum sum of the squared numbers of dots in all lines of TOML, which limits the parsing time of dotted keys."""
 MAX_JSON = 16_000_000
 """Maximum length of JSON text, in characters or bytes."""
 MAX_VALUES = 1_000_000

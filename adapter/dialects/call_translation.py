@@ -57,8 +57,8 @@ def _find_translations(
 
 
 def find_tools_for_effect(edit: ops.FileEdit, tools: ToolSet, called: str) -> list[Tool]:
-    """Return the tools that one file's part of a patch needs. ``called``: the tool that the model called, which is
-    preferred. Raises ToolError if a tool is missing."""
+    """Return the tools that apply one file's part of a patch. If several tools fit, the tool that the model ``called``
+    is chosen. Raises ToolError if no tool fits."""
     by_call = sorted(tools.values(), key=lambda tool: tool.name != called)
     needed: list[tuple[type, str]] = [(ops.Move, "moves")] if edit.moved_to else []
     if edit.action != "update" or edit.patches:
@@ -109,7 +109,8 @@ _HERE_DOCUMENT = re.compile(
 
 
 def _find_foreign_tools(name: str, active: Dialect | None) -> list[tuple[Dialect, Tool]]:
-    """Return the foreign tools with the documented name ``name`` or, without any, with this alias."""
+    """Return the foreign tools whose documented name is ``name``. If there are none, return the tools with this
+    alias."""
     foreign = [
         (dialect, tool)
         for dialect in map(get_dialect, list_dialect_names())
@@ -167,7 +168,7 @@ def _is_same_operation(one: ops.Operation | None, wanted: ops.Operation | None, 
     """Return whether two operations are equal, ignoring optional fields that the call does not set.
 
     ``minimal``: the operation of the same call without its optional arguments. A field in which it equals ``wanted``
-    counts as not set. None: all fields must be equal.
+    counts as not set. If ``minimal`` is None, all fields must be equal.
     """
     if one is None or wanted is None or type(one) is not type(wanted):
         return False

@@ -31,7 +31,7 @@ MAX_READ_LINES = 1_000
 MAX_READ_BYTES = 25_000
 """Maximum size of a page from `ProtoReadFile`, in bytes: proto CLI's own, undocumented limit."""
 MAX_LINE_CHARACTERS = 2_000
-"""Maximum length of a line, in characters. The rest of it is omitted."""
+"""Maximum length of a line, in characters. Longer lines are cut."""
 MAX_PATHS = 100
 """Maximum number of paths in a result of `ProtoGlobTool`."""
 MAX_ENTRIES = 1_000

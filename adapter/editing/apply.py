@@ -38,8 +38,8 @@ _NOTHING_CHANGED = "Nothing was changed."
 class AppliedPatch:
     """The lines that a patch was applied to: 1-based and inclusive, in the text that it was matched against.
 
-    ``strictness`` is ``exact``, ``whitespace`` or ``typography`` if the texts differ only in that, or ``aligned`` for a
-    fuzzy match.
+    ``strictness`` is ``exact``; ``whitespace`` or ``typography`` if the texts differ only in whitespace or typographic
+    characters; or ``aligned`` for a fuzzy match.
     """
 
     strictness: str
@@ -142,7 +142,8 @@ def _keep_comma(_: str, patch: Patch) -> Patch:
 
 
 def _drop_repeated_line(text: str, patch: Patch) -> Patch:
-    """Return ``patch`` without the last line of its new text if it already follows the old text in ``text``."""
+    """Remove the last line of a patch's new text if that line already follows the old text in ``text``. Return the
+    patch."""
     old, (rest, _, last) = to_lf(patch.old_text).rstrip("\n"), to_lf(patch.new_text).rstrip("\n").rpartition("\n")
     _, found, below = to_lf(text).partition(f"{old}\n")
     is_unique = found and rest and f"{old}\n" not in below
@@ -254,7 +255,7 @@ def _apply_in_sequence(text: str, patches: Sequence[Patch], path: str, options: 
 
 def _locate_in_original(found: Rejection, original: DocumentIndex, patch: Patch, options: _Options) -> Rejection:
     """Return the rejection with the original file's line numbers. If the original file does not give the same kind of
-    rejection, add a note that the numbers are those after the previous patches."""
+    rejection, add a note that the line numbers include the changes of the previous patches."""
     before = _resolve(original, patch, options)
     if isinstance(before, Rejection) and before.kind == found.kind:
         return before

@@ -76,7 +76,7 @@ class _NoAnswer(Exception):
 
 
 class Harness(Protocol):
-    """A tool-calling method with which scenarios can be run."""
+    """A tool-calling method that runs scenarios."""
 
     @property
     def name(self) -> str: ...

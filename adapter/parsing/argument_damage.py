@@ -1,5 +1,5 @@
-"""Find arguments that a lost or extra character has damaged, so that the model gets an error instead of the tool wrong
-values."""
+"""Find arguments that a lost or extra character has damaged. The model then gets an error, and the tool is not run with
+wrong values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RESHAPING = frozenset({
 })  # fmt: skip
 """Repairs that may move a value or change where it ends. They are trusted only if the result fits the tool's schema."""
 UNCERTAIN_ENDS = frozenset({"missing-inner-tag", "unescaped-quote"})
-"""Repairs after which the end of a value is only a guess, because a tag or a backslash was missing."""
+"""Repairs of a missing tag or backslash. The end of the repaired value is only a guess."""
 _DAMAGED_NAME = re.compile(r"\W*|\s.*|.*\s|'[^']*|[^']*'|.*[\\\n{}\[\],].*|.*\"\s*:.*", re.DOTALL)
 """Matches a key that cannot be an argument's name: one without letters, with a space or single quote at either end, or
 with a bracket, comma, backslash or ``":`` inside."""
@@ -140,7 +140,7 @@ def _list_texts(value: Json) -> Iterator[str]:
 
 
 def _is_unpaired(tag: re.Match[str], text: str) -> bool:
-    """Return whether ``tag``, with which ``text`` begins or ends, has no counterpart in ``text``."""
+    """Return whether ``text``, which begins or ends with ``tag``, lacks the tag's counterpart."""
     if tag["first"]:
         return f"</{tag['first']}" not in text
     return not tag["last"] or f"<{tag['last']}" not in text

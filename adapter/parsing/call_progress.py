@@ -91,9 +91,9 @@ class CallProgress:
         return [progress, ToolCallDelta(self._id, self._stream.name, fragment)]
 
     def finish(self, events: list[Event]) -> list[Event]:
-        """Return the final ``events`` of the call, adapted to the arguments that were streamed, if any. The remaining
-        arguments are added, and the first call gets the id of the streamed ones. If these belong to a damaged call, its
-        error comes first, so that no other call completes them."""
+        """Return the final ``events`` of the call, adapted to arguments that were already streamed. The remaining
+        arguments are added, and the first call gets the id of the streamed arguments. If the streamed arguments belong
+        to a damaged call, its error comes first, so that no other call completes them."""
         first = events[0]
         if not self._id or not isinstance(first, ToolCall):
             return events

@@ -87,8 +87,8 @@ class EventBuffer:
         self.events.append(MarkupDelta(raw))
 
     def flush_whitespace(self, *, as_text: bool, tags_as_text: bool = False) -> None:
-        """Emit the buffered whitespace, and the wrapper tags after it, if any. ``as_text`` and ``tags_as_text``:
-        whether the whitespace and the tags are content rather than markup."""
+        """Emit the buffered whitespace, and any wrapper tags after it. ``as_text`` and ``tags_as_text``: whether the
+        whitespace and the tags are content rather than markup."""
         space, bracket, tags = "".join(self.state.space).partition("<")
         self.state.space.clear()
         if space:
@@ -135,7 +135,7 @@ class EventBuffer:
             self.events.append(ReasoningReclassified())
 
     def reclassify_reasoning(self, *, has_text: bool) -> None:
-        """Treat the reasoning so far as content. ``has_text``: whether there is any."""
+        """Treat the reasoning so far as content. ``has_text``: whether there is any reasoning."""
         self.events.append(ReasoningReclassified())
         self.state.has_reasoning = False
         self.state.last = CONTENT if has_text else NOTHING

@@ -1,4 +1,4 @@
-r"""Format files: a `FormatSpec` as TOML, with which a user can add a format without writing Python.
+r"""Format files: a `FormatSpec` as TOML. They let users add a format without writing Python.
 
 ::
 

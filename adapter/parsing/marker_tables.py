@@ -91,7 +91,7 @@ class MarkerTables(NamedTuple):
     """Builds the opening marker ``<NAMESPACE:invoke`` for a namespace, or is None."""
 
     def is_cut_closer(self, text: str) -> bool:
-        """Return whether ``text``, with which an answer ends after a call, is an incomplete closing marker."""
+        """Return whether ``text``, which follows a call at the end of an answer, is an incomplete closing marker."""
         bare = text.strip().lower()
         return len(bare) > 1 and any(closer.startswith(bare) for closer in self.all_closers.literals)
 

@@ -16,7 +16,7 @@ from adapter.prompting.intent.verbs import ACTIONS
 MAX_TAIL = 400
 """Number of characters at the end of an answer that are searched."""
 MAX_WORDS = 4
-"""Number of words after an announcement in which its verb must occur."""
+"""An announcement's verb must be among this number of words after it."""
 
 _WORK = frozenset(
     stem_word(verb)

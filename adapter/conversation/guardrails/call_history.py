@@ -25,8 +25,8 @@ MAX_CACHED_NAME = 128
 
 @dataclass(frozen=True, slots=True)
 class PastCall:
-    """A call and its result. ``ok`` is True if the call succeeded, and ``changes`` if it may have changed something, so
-    that equal calls return another result afterwards."""
+    """A call and its result. ``ok`` is True if the call succeeded, and ``changes`` if it may have changed something. An
+    equal call may then return another result."""
 
     name: str
     arguments: JsonObject
@@ -45,8 +45,8 @@ class PastCall:
         return build_call_key(self.name, self.arguments)
 
     def equals(self, other: PastCall) -> bool:
-        """Return whether the calls have equal keys. Arguments are compared first, which is faster, because most calls
-        differ in them."""
+        """Return whether both calls have the same tool and arguments. The arguments are compared before the slower
+        ``key``."""
         return self.name == other.name and self.arguments == other.arguments and self.key == other.key
 
 

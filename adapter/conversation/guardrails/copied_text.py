@@ -50,7 +50,7 @@ _TEXTS_WORDS = """
 body code comment content description message pattern query text
 """
 _TEXTS = frozenset(_TEXTS_WORDS.split())
-"""Words in the names of parameters for text, whose value may be "..." intentionally."""
+"""Words in the names of parameters for text. The value "..." may be intentional in such a parameter."""
 _PROPOSALS = ("enum", "const", "default", "examples", "description")
 """Schema keywords that may contain values."""
 _INVENTED = re.compile(

@@ -162,8 +162,8 @@ def find_repeated_failure(
 def _find_changes(history: CallHistory) -> list[bool]:
     """Return, for each call since the user's last message, whether it may have changed something.
 
-    Even a failed command may have. A call that repeats an earlier call and its result does not count, because two
-    alternating calls are a loop.
+    Even a failed command may have changed something. A call that repeats an earlier call and its result does not count
+    as a change, because two alternating calls are a loop.
     """
     seen, found = set[tuple[str, str]](), list[bool]()
     for call in history.recent:

@@ -53,7 +53,7 @@ _NOTHING = re.compile(r"(?i)\b(?:empty|nothing|leer|nichts|rien|vide|nada|vac[i�
 _REASON = re.compile(r"\w\s*[:;]\s*\w|\b(?:as|because|since|so(?!\s+i\b))\b", re.IGNORECASE)
 _OFFERS_NO_HELP = re.compile(r"(?i)(?!.*\b(?:access|language model)\b).*\b(?:assist|help)\b")
 MAX_CLAIM = 160
-"""Maximum length of a bare claim of success, in characters."""
+"""Maximum length of an answer that only claims success, in characters."""
 _DONE = re.compile(
     r"""\W*(?:(?:all|everything)\s+(?:is\s+|['’]s\s+)?(?:done|finished|set|completed?)\b|done\b|finished\b|completed\b|it\s+is\s+done\b
     |the\s+task\s+(?:is|has\s+been)\s+(?:done|finished|completed?)|i(?:\s+have|['’]ve)\s+(?:done|finished|completed)\s
@@ -119,7 +119,7 @@ def is_bare_success_claim(content: str) -> bool:
 
 
 def expects_information(request: str) -> bool:
-    """Return whether ``request`` asks for information, so that "Done." is not an answer."""
+    """Return whether ``request`` asks for information. "Done." does not answer such a request."""
     ends = f"{request[:SEARCHED]}\n{request[-SEARCHED:]}"
     return any(not _ASKS_WHETHER.search(question[0]) for question in _ASKS.finditer(ends))
 

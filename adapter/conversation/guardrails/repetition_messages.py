@@ -59,7 +59,8 @@ def describe_repetition(
 
 
 def _describe_call(name: str, call: PastCall, history: CallHistory) -> str:
-    """Return ``name``, a tool to call next. For the tool that was repeated, add that the arguments must differ."""
+    """Return a phrase for the next call, of the tool ``name``. If that tool was repeated, the phrase adds that the
+    arguments must differ."""
     unread = find_unread_paths(history)
     other = f"for {retry_messages.shorten_to_line(unread[0], 60)}" if unread else "with other arguments"
     return f"{name} {other}" if name == call.name else name

@@ -9,7 +9,7 @@ from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import find_requested_action
 
 MAX_BEFORE = 60
-"""Number of characters before a path that are searched for a word that keeps it."""
+"""Number of characters before a path that are searched for a word such as "keep"."""
 _INSIDE = re.compile(
     r"(?i)\b(?:at|from|in|inside|into|(?<!\brid\s)(?<!dispose\s)of|to|within|an|aus|im|von|zu[mr]?|à|au|dans|du|de|sur"
     r"|(?<!add\s)a|al|alla|del|di|da|nel|ao|em|en|aan)\s+\W*\Z"
@@ -45,7 +45,7 @@ _KEEPS = re.compile(
     |archivo|arquivo|bestand)\s+){0,3}[`'\"]?\Z""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Matches the text before a path that must stay as it is."""
+"""Matches the text before the path of a file that must stay unchanged."""
 _PART = re.compile(
     r"['’]s\b|[`'\"]?,?\s+(?:class|column|entry|field|function|heading|key|lines?|method|row|section|value)\b",
     re.IGNORECASE,
@@ -110,14 +110,14 @@ def list_kept_paths(request: str) -> list[str]:
 
 
 def list_target_paths(request: str) -> list[str]:
-    """Return the paths in a request, without those that must stay as they are if there are others."""
+    """Return the paths in a request. Files that must stay unchanged are left out, unless no path would be left."""
     paths = find_paths(request)
     kept = list_kept_paths(request) if len(paths) > 1 else []
     return [path for path in paths if path not in kept] or paths
 
 
 def find_kept_values(request: str, arguments: JsonObject) -> list[str]:
-    """Return the values of a call's ``arguments`` that are paths which must stay as they are."""
+    """Return the paths among a call's ``arguments`` whose files must stay unchanged."""
     kept = {*find_paths(request)}.difference(list_target_paths(request))
     return [value for value in arguments.values() if isinstance(value, str) and value in kept]
 

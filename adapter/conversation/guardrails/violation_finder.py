@@ -211,7 +211,8 @@ class ViolationFinder:
         return is_call_shaped(content, history.request) or self.is_hopeless(history, content)
 
     def is_hopeless(self, history: CallHistory, content: str) -> bool:
-        """Return whether an unfinished answer begins like a call to an unknown tool, so that it can be stopped."""
+        """Return whether an unfinished answer begins like a call to an unknown tool. The caller can then stop the
+        answer."""
         return "call_as_answer" in self.on and begins_hopeless_call(content, history.request, self.tools)
 
     def answer_has_ended(self, history: CallHistory, content: str) -> bool:

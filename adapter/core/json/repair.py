@@ -297,8 +297,8 @@ class JsonRepairer:
             parts.append(char)
 
     def is_at_boundary(self, start: int) -> bool:
-        """Return whether JSON punctuation is next to the quote just consumed. The quote may then begin or end a string
-        nested in the string at ``start``, which continues at least to the next such quote."""
+        """Return whether JSON punctuation is next to the quote just consumed. Such a quote may begin or end a string
+        nested in the string at ``start``. That string then continues at least to the next such quote."""
         before = self.text[max(start, self.position - 20) : self.position - 1].rstrip()
         return before[-1:] in ",:{[" or self.text[self.position : self.position + 20].lstrip()[:1] in ",:}]\"'"
 

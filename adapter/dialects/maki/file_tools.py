@@ -27,7 +27,7 @@ MAX_PAGE_BYTES = MAX_BYTES - 2_000
 """Maximum size of a page from `Read`, in bytes, which leaves room for the hint below it. Only ``limit`` limits the
 lines."""
 MAX_LINE_CHARACTERS = 2_000
-"""Maximum length of a line, in characters. The rest of it is omitted."""
+"""Maximum length of a line, in characters. Longer lines are cut."""
 
 
 class Read(ToolClass):

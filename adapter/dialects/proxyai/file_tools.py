@@ -19,7 +19,7 @@ FilePath = Annotated[PathText, Parameter("Absolute path of the file", *PATH)]
 READ_LINES = 2_000
 """Default number of lines to read."""
 LINE_CHARACTERS = 2_000
-"""Maximum length of a line, in characters. The rest of it is omitted."""
+"""Maximum length of a line, in characters. Longer lines are cut."""
 _FILE_TYPES = {
     "bat": "Batch", "c": "C", "cc": "C++", "cpp": "C++", "cs": "C#", "css": "CSS", "csv": "CSV", "go": "Go",
     "gradle": "Groovy", "groovy": "Groovy", "h": "C", "hpp": "C++", "htm": "HTML", "html": "HTML", "java": "JAVA",

@@ -137,11 +137,11 @@ def _list_nonblank_lines(text: str) -> list[str]:
 
 
 def find_applied_place(search: DocumentIndex, old: str, new: str, hint: int | None) -> tuple[int, bool] | None:
-    """Return the 0-based first line of ``new`` if it has replaced ``old``. Return None if it has not, or if its place
-    is uncertain.
+    """Return where ``new`` has replaced ``old``: the 0-based first line, and whether unchanged lines of ``old`` confirm
+    it.
 
-    ``hint`` is the expected 0-based line. The place of ``old`` is where most of its unchanged lines are. The second
-    value is true if these lines confirm the place of ``new``.
+    Return None if ``new`` has not replaced ``old``, or if the place is uncertain. ``hint`` is the expected 0-based
+    line. The place with the most unchanged lines of ``old`` is chosen.
     """
     ranges = [place for place in find_applied_lines(search, old, new) if _has_new_whitespace(search, *place, old, new)]
     if not ranges and (start := find_inline_copy(search, old, new)) >= 0:

@@ -179,7 +179,7 @@ def _remove_spaces(key: str) -> str:
 
 
 def _count_joined(whole: str, parts: Sequence[str]) -> int:
-    """Return how many of the first ``parts``, two or more, equal ``whole`` when joined, or 0 if no number does."""
+    """Return how many of the first ``parts`` equal ``whole`` when they are joined: 2 or more, or 0 if none do."""
     text = ""
     for count, part in enumerate(parts, start=1):
         text += part

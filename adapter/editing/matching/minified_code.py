@@ -24,7 +24,7 @@ _SCRIPT = re.compile(r"\s*[{\[]|(?!\s*<).*(?:\bfunction\b|=>|\breturn\b)")
 _JOINS = re.compile(r"\w\w|\+\+|--|//|/\*|<!")
 """Matches the adjacent characters of two tokens that mean something else without a space between them."""
 _OPEN, _CLOSED = set(";{([,:"), set(";)]},:")
-"""A line break does not end a statement after one of the first tokens, or before one of the second."""
+"""Tokens after which, and tokens before which, a line break does not end a statement."""
 
 
 def match_minified(search: DocumentIndex, interpretation: Interpretation) -> Iterator[TextMatch]:

@@ -47,7 +47,7 @@ MIN_REWRITTEN = 0.5
 names."""
 
 LINES_PER_HINT = 50
-"""Maximum number of lines by which a span may be larger for each hint that it is the place of a piece."""
+"""Maximum number of additional lines that a span may have for each hint that it is the place of a piece."""
 MANY_NAMES = 5
 """Minimum number of different names in a line for new lines with the same names to count as its replacement."""
 REPLACED = 70.0

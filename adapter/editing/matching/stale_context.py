@@ -32,7 +32,7 @@ from adapter.editing.repairs.reindent import measure_indent
 MIN_BITS = 14.0
 """Minimum information, in bits, of the lines to change and the context lines that occur verbatim."""
 MIN_VERBATIM = 0.5
-"""Minimum share of these bits in all bits of the old text."""
+"""Minimum share of the old text's information, in bits, that the lines counted for `MIN_BITS` must have."""
 MAX_ELSEWHERE = 0.2
 """Maximum share of the old text's information, in bits, in lines that are found only elsewhere in the document."""
 MIN_LEAD = 0.4
@@ -243,8 +243,7 @@ class _Anchors:
         return [row for side in self.context.list_context_rows(rows) for row in side]
 
     def is_applied(self, hunk: LineChange, new: Sequence[str]) -> bool:
-        """Return whether the document already has the change's result, so that the location only resembles the
-        target."""
+        """Return whether the document already has the change's result. The location then only resembles the target."""
         added = list_keys(new[hunk.new_start : hunk.new_end])
         if not is_distinctive("".join(added)):
             above, below = self.context.list_context_rows(range(hunk.start, hunk.end))
@@ -275,7 +274,7 @@ class _Anchors:
     def _is_in_scope(self, anchor: _Anchor, found: frozenset[int]) -> bool:
         """Return whether the location is in the same function, section or key as the change in the old text.
 
-        An enclosing line may be renamed if all other lines are found, and one of those above it is unique.
+        An enclosing line may be renamed if all other lines are found, and a found line above the renamed one is unique.
         """
         lines = self.search.document.lines
         owners = find_owners(self.old, _find_shallowest(self.old, anchor.rows))
@@ -285,7 +284,7 @@ class _Anchors:
         return is_same and has_same_guard(self.old, anchor.rows.start, lines, anchor.first)
 
     def _differ_only(self, owners: Sequence[str], rows: range, found: frozenset[int]) -> bool:
-        """Return whether all context lines but ``owners`` are in the document, and one of those above is unique."""
+        """Return whether the document has all context lines except ``owners``, and a unique one above them."""
         differing = [row for row in self.list_shown(rows) if row not in found or not self.counts[self.keys[row]]]
         above = [row for row in found if differing and row < min(differing)]
         return {self.keys[row] for row in differing} == {*owners} and any(

@@ -30,7 +30,7 @@ from adapter.editing.notations.whole_file import find_fences
 from adapter.tools.operations import Hunk, Patch
 
 _Pair: TypeAlias = tuple[str | None, Patch]
-"""The path that precedes a pair, if any, and the pair."""
+"""The path that precedes a pair, or None, and the pair."""
 
 _KINDS = r"(?:_(?:text|str|string|content|code))?"
 _OLD = rf"old{_KINDS}|search|find|original{_KINDS}|before"

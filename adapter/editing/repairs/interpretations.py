@@ -21,7 +21,7 @@ class Interpretation:
 
     Args:
         notes: Descriptions of the repairs.
-        line: The 1-based line number that was found in the old text, if any.
+        line: The 1-based line number that was found in the old text, or None.
         is_whole_lines: Whether both texts consist of whole lines.
     """
 
@@ -58,8 +58,8 @@ def list_interpretations(written: Interpretation) -> list[Interpretation]:
 
 
 class _PairRepair(NamedTuple):
-    """A repair of both texts. If it ``is_line_based``, they then consist of whole lines. ``strip`` yields the repaired
-    texts, likeliest first, with the line number found in the old text, if any."""
+    """A repair of both texts. ``strip`` yields the repaired texts, likeliest first, and also the line number if the old
+    text has one. If ``is_line_based`` is true, the repaired texts consist of whole lines."""
 
     note: str
     strip: Callable[[str, str], Iterator[tuple[str, str] | tuple[str, str, int]]]

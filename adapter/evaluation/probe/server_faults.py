@@ -16,7 +16,7 @@ _CONTROL = re.compile(
 _REPEATED = re.compile(r"(\w[^{}\[\]\n]{0,19}?)\1{7}")
 """Matches text of at most 20 characters that is written eight times in succession."""
 _COMPARED = 12
-"""Number of characters before the point where a call's JSON becomes invalid that are compared between answers."""
+"""Number of characters that are compared between answers: the last ones before a call's JSON becomes invalid."""
 
 
 def find_server_faults(answers: Sequence[str]) -> list[str]:

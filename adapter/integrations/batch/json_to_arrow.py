@@ -34,7 +34,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 @dataclass(slots=True)
 class ColumnShape:
-    """Statistics of the values in a column, or in a nested field or list, from which the Arrow type follows.
+    """Statistics of the values in a column, or in a nested field or list. They determine the Arrow type.
 
     ``count`` is the number of values, and ``is_json`` is True if they must be stored as JSON strings.
     """

@@ -38,7 +38,7 @@ def assert_calls(answer: Any, expected: Sequence[ExpectedCalls], *, partial: boo
 
 
 def _normalize_pair(actual: _Call, expected: _Call, partial: bool) -> tuple[_Call, _Call]:
-    """Return a pair of calls whose difference shows only real differences: values that compare equal are made
+    """Normalize a pair of calls, so that a diff shows only real differences: values that compare equal are made
     identical, and arguments are put in the same order."""
     name, arguments = actual
     if name != expected[0]:

@@ -9,8 +9,8 @@
     </call>
 
 The arguments are YAML, or key-value pairs, or a JSON object instead of pairs that could not be parsed back. A call ends
-at the first closing marker up to which it can be parsed, so that a value may contain a closing marker, or before the
-next call. ``{name}`` and ``{key}`` in the literal text represent the current name and key.
+before the next call, or at the first closing marker where the text before the marker can be parsed. A value may
+therefore contain a closing marker. ``{name}`` and ``{key}`` in the literal text represent the current name and key.
 """
 
 from __future__ import annotations

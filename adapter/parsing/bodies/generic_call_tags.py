@@ -125,8 +125,8 @@ def build_attribute_reader(tag: str) -> XmlInvokeReader:
 
 
 def read_json_in_tag(opening: str, closing: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse JSON inside an opening tag, as in ``<tool_call {...}>``, and the tag ``closing``, if any. ``opening`` is
-    the start of the tag, which was just consumed."""
+    """Parse JSON inside an opening tag, as in ``<tool_call {...}>``, and consume the tag ``closing`` if it follows.
+    ``opening`` is the start of the tag, which was just consumed."""
     source.may_be_text = True
     result = yield from TaggedJson(opening, ">")(source, consumed)
     if not result.calls_known_tools(source.tools):

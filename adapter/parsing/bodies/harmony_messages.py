@@ -250,9 +250,9 @@ def _read_broken_header(source: StreamBuffer, consumed: list[str], closed: str, 
     """Parse a message header without ``<|message|>``. If it names a channel, the text after the name belongs to that
     channel.
 
-    ``closed`` is the header's text if the marker ``end`` closes the message, as in ``<|channel|>??<|end|>``, with which
-    gpt-oss begins one turn in 25 at temperature 1. If ``closed`` contains words, it is reasoning; otherwise, it is
-    dropped.
+    ``closed`` is the header's text if the marker ``end`` closes the message, as in ``<|channel|>??<|end|>``. At
+    temperature 1, gpt-oss begins one turn in 25 like this. If ``closed`` contains words, it is reasoning; otherwise, it
+    is dropped.
     """
     name_match = _KNOWN_CHANNEL.match(source.text, source.position, source.position + HEADER_LIMIT)
     if consumed[-1].lower() == CHANNEL and closed and not _WORD.search(_HEADER_WORDS.sub("", closed)):

@@ -120,8 +120,8 @@ class _PythonReader(LiteralReader):
         return key is not None and tool is not None and key[1] in tool.properties and key[1] not in calls[-1].arguments
 
     def parse_later_calls(self, start: int, depth: int) -> BodyResult:
-        """Parse the calls after the damaged one at ``start``, from the earliest call on from which the rest of the text
-        needs no repairs. ``depth`` is the number of open lists."""
+        """Parse the calls after the damaged call at ``start``. Skip calls until all remaining text needs no repairs.
+        ``depth`` is the number of open lists."""
         for match in _NEXT_CALL.finditer(self.text, start + 1):
             if self.attempts <= 0:
                 break

@@ -197,7 +197,7 @@ def _read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
 
 
 def _peek(pattern: re.Pattern[str], words: tuple[str, ...], source: BodySource) -> Reader[re.Match[str] | None]:
-    """Return the match of ``pattern`` at the current position, or None, as soon as more text cannot change it.
+    """Return the match of ``pattern`` at the current position, or None. Wait until more text cannot change the result.
     ``words`` are the words, other than announcing ones, that may come next. Nothing is consumed."""
     while True:
         ahead = source.text[source.position : source.position + NAME_LIMIT]
@@ -314,7 +314,7 @@ def _is_example(call: DecodedCall) -> bool:
 
 
 def _consume_closers(source: BodySource, consumed: list[str]) -> Reader[None]:
-    """Consume the punctuation and tags after a call that match those before its name."""
+    """Consume the punctuation and tags after a call that match the ones before its name."""
     while True:
         gap: list[str] = []
         char = yield from source.skip_space(gap)

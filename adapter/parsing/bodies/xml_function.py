@@ -68,7 +68,7 @@ _TYPED_NAME = re.compile(r"([\w.:-]+)[\"'](?:\s+(?:string|type)\s*=\s*(?:\"[^\"]
 ``name="KEY" string="true"``. The attributes are ignored, because the tool's schema gives the type."""
 _WHOLE_KEY = re.compile(r"[\w.-]+>")
 _OPEN_TAG = re.compile(r"([\w.-]+)(?:=([^<>\n]+)(?:>\s*)?</parameter>|[ \t]*\r?\n(?!\s*[<>])(?=\s*\S))", re.IGNORECASE)
-"""Matches a parameter's name in a tag that lacks its closing bracket, and the value on the same line, if any."""
+"""Matches a parameter's name in a tag that lacks its closing bracket, and a value on the same line."""
 _MAY_BE_OPEN_TAG = re.compile(r"[\w.-]*+(?:=[^<>\n]*+(?:>\s*+)?(?:<[/a-z]*+)?|[ \t]*+\r?(?:\n\s*+)?)", re.IGNORECASE)
 _NAME_AND_ATTRIBUTES = re.compile(r"([\w.:-]+)((?:\s+[\w-]+\s*=\s*(?:\"[^\"]*(?:\"|\Z)|'[^']*(?:'|\Z)))+)")
 _each_attribute = re.compile(r"\s([\w-]+)\s*=\s*(?:\"([^\"]*)|'([^']*))")
@@ -109,7 +109,7 @@ class _Function(PendingCall):
 
 
 def read_xml_function(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call after ``<function=`` or ``<function ``, and consume the ``</tool_call>`` after it, if any."""
+    """Parse a call after ``<function=`` or ``<function ``, and consume a ``</tool_call>`` that follows the call."""
     return (yield from _read(source, consumed, is_inline=INLINE_VALUES in source.body_variants))
 
 

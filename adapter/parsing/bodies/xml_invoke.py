@@ -107,8 +107,8 @@ class XmlInvokeReader:
     def read_tag(
         self, name_key: str, attributes: dict[str, str], opening: str, source: BodySource, consumed: list[str]
     ) -> Reader[BodyResult]:
-        """Parse the rest of a call whose opening tag was just consumed. ``opening`` is the start of that tag, and
-        ``attributes`` are its attributes, of which ``name_key`` names the tool."""
+        """Parse the rest of a call whose opening tag was just consumed. ``opening`` is the start of that tag.
+        ``attributes`` are its attributes; the one called ``name_key`` names the tool."""
         name = attributes[name_key]
         call = PendingCall(name, source.tools.match(name))
         is_empty = self._is_empty_element(consumed)
@@ -310,7 +310,7 @@ class XmlInvokeReader:
         return consumed[-1].removesuffix(self.tags.end).endswith("/")
 
     def _select_values(self, attributes: dict[str, str]) -> dict[str, str]:
-        """Return those ``attributes`` of a parameter's tag that may hold the parameter's value."""
+        """Return the ``attributes`` of a parameter's tag that may hold the parameter's value."""
         return {name: text for name, text in attributes.items() if name not in (self.tags.key, *_ABOUT)}
 
     def _add_attribute(self, call: PendingCall, key: str, attributes: dict[str, str]) -> None:

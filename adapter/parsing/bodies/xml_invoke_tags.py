@@ -1,5 +1,5 @@
-"""The tags with which one model family writes a call (`XmlInvokeTags`), and an encoder for them. For the parser, see
-`xml_invoke`.
+"""The tags that one model family writes around a call (`XmlInvokeTags`), and an encoder for such calls. For the parser,
+see `xml_invoke`.
 
 If a parameter would be parsed back differently, all parameters are written as one JSON object.
 """

@@ -92,8 +92,8 @@ def register_format(format: Format) -> None:
 
 
 def resolve_format(name: str) -> Format | None:
-    """Return the derived format called ``name``. For any other name, return None, with which a `Parser` accepts every
-    format."""
+    """Return the derived format called ``name``. For any other name, return None. A `Parser` with the format None
+    accepts every format."""
     return _derived.get(name)
 
 

@@ -1,4 +1,4 @@
-"""Inkling: typed blocks, of which one type contains a call.
+"""Inkling: typed blocks. Blocks of one type contain a call.
 
 Format: vLLM's encoder for Thinking Machines' Inkling (renderers/inkling). The prompt ends with ``<|message_model|>``,
 so an answer begins inside a header::
