@@ -26,8 +26,8 @@ _PROSE = re.compile(r"\s*+[^\W\d_][^<>{}\[\]()=|`\"\\]*+")
 _LAST_TOKEN = re.compile(r"(?:<[^<>]*>|```|\S)\s*\Z")
 _ENDS_IN_TAG = re.compile(r"<[/|][^<>]*>\s*\Z|<[^<>]*\|>\s*\Z")
 _INTACT = frozenset({"missing-open-tag"})
-"""Repairs that an intact call may have. A later call in a section has this one, because it is parsed here without the
-section's opening marker."""
+"""Repairs that an intact call may have. A later call in a section has this repair, because it is parsed here without
+the section's opening marker."""
 
 
 def give_back_next_call(

@@ -1,7 +1,7 @@
 """Parse calls written as JSON between markers.
 
 The parser tracks quotes to find the end of the JSON, so a stray quote can hide all later markers. In that case, the
-call ends at the first marker up to which the text can be parsed.
+call ends at the first marker where the text before the marker can be parsed.
 """
 
 from __future__ import annotations
@@ -240,8 +240,8 @@ class TaggedJson:
         return result.with_repairs("missing-close-tag")
 
     def _fall_back(self, source: BodySource, consumed: list[str], start: int) -> BodyResult:
-        """End the call at the first marker up to which it can be parsed, because tracking quotes did not find its
-        end."""
+        """End the call at the first marker where the text before the marker can be parsed, because tracking quotes did
+        not find the end."""
         body = "".join(consumed[start:])
         end = 0
         for _ in range(MAX_ATTEMPTS):

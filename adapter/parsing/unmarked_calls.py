@@ -1,8 +1,8 @@
 """Parse calls without markers: JSON at the start of a line, calls in code fences, and calls after a sentence.
 
 Such calls are buffered until the end of the message, and accepted if only calls follow. Because models comment on bare
-calls, undamaged JSON at the start of an answer is also accepted if a comment follows. A damaged call among others is an
-error, and does not affect the others.
+calls, undamaged JSON at the start of an answer is also accepted if a comment follows. A damaged call among several
+calls is an error, and does not affect the other calls.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class UnmarkedCallReader:
 
     def read_worded(self) -> Reader[bool]:
         """Parse a call in words, which no format defines, at the start of a line. It is accepted if only calls follow.
-        Return whether there may be one. If not, or if a marker begins here, nothing is consumed."""
+        Return whether there may be a call. If not, or if a marker begins here, nothing is consumed."""
         return not (yield from self._source.is_next(self._tables.text_markers)) and (yield from self._read_words())
 
     def _read_words(self) -> Reader[bool]:
@@ -148,7 +148,7 @@ class UnmarkedCallReader:
         return False
 
     def _add_buffered_error(self, starts: str, error: str) -> Reader[bool]:
-        """Buffer a damaged call and its ``error``, and return whether there is one. A damaged call begins with a
+        """Buffer a damaged call and its ``error``. Return whether there is a damaged call. A damaged call begins with a
         character of ``starts``, names a tool, and extends to the start of the next call."""
         ahead: list[str] = []
         char = yield from self._source.skip_space(ahead)

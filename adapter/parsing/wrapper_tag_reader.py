@@ -60,8 +60,8 @@ class WrappedCallReader:
 
     def reread(self, marker: str, raw: str) -> Reader[bool]:
         """Parse ``raw`` as a wrapper tag and a call after it, because the parser for ``marker``, the tag, has rejected
-        it. If it is not, or if too much of the answer has already been parsed again, consume nothing and return
-        False."""
+        it. If ``raw`` is anything else, or if too much of the answer has already been parsed again, consume nothing and
+        return False."""
         if not (is_tag(marker) and self._state.line.is_blank):
             return False
         self._source.reread_characters += len(raw)

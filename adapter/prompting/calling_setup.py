@@ -1,4 +1,5 @@
-"""Define a setup with which a model calls tools. `adapter probe` compares setups, and a profile stores the best one."""
+"""Define the settings that determine how a model calls tools. `adapter probe` compares setups, and a profile stores the
+best one."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from adapter.prompting.system_prompt import Style
 
 @dataclass(frozen=True, slots=True)
 class CallingSetup:
-    """A combination of format, prompt style and constraint with which a model calls tools.
+    """A combination of format, prompt style and constraint for a model's tool calls.
 
     Fields without a description are the same as in `adapter.protocols.translation_options.TranslationOptions`.
     """

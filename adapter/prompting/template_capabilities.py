@@ -129,7 +129,7 @@ _CLOSERS = re.compile(r"</[^\s<>]+>|\[/[A-Z_]+\]")
 def _probe_calls() -> Generator[ProbeConversation, str | None, TemplateCapabilities | None]:
     """Find the type of arguments, the empty content and the call ids that the template needs.
 
-    Yields conversations and must be sent their prompts. Returns the first capabilities with which the template renders
+    Yields conversations and must be sent their prompts. Returns the first capabilities that make the template render
     both a call and its result, or None.
     """
     for ids, empty_content, arguments in product(("any", "nine"), (None, ""), ("object", "text")):

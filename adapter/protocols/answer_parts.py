@@ -42,9 +42,9 @@ Step: TypeAlias = tuple[Action, AnswerPart, str]
 class AnswerParts:
     """Collects the parts of one answer from its OpenAI chunks. `feed` and `close` yield each change to the parts.
 
-    ``usage`` is the token usage, or None if unknown. ``notice`` is the answer's ``adapter`` field, if any, and
-    ``stop_sequence`` the text that ended it, if reported. A whitespace-only part is left out unless it is the whole
-    answer, because Anthropic's API would reject it in a later request.
+    ``usage`` is the token usage, or None if unknown. ``notice`` is the answer's ``adapter`` field, or {}.
+    ``stop_sequence`` is the text that ended the answer, or None if not reported. A whitespace-only part is left out
+    unless it is the whole answer, because Anthropic's API would reject it in a later request.
     """
 
     def __init__(self) -> None:

@@ -120,8 +120,8 @@ def describe_tool_change(block: JsonObject) -> str | None:
 
 
 def _parse_tool_change(block: JsonObject) -> tuple[str, JsonObject | None, bool] | None:
-    """If ``block`` adds or removes a tool, return its name, its new definition (if any), and whether it is available
-    afterwards. Return None for other blocks."""
+    """If ``block`` adds or removes a tool, return its name, its new definition or None, and whether the tool is
+    available afterwards. Return None for other blocks."""
     match block:
         case {"type": "tool_reference", "tool_name": str(name)}:
             return name, None, True

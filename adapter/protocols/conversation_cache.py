@@ -63,7 +63,8 @@ class Conversation:
     size: int = 0
     """Length of the ``known`` messages, in bytes; after `ConversationCache.store`, of all messages."""
     compared: list[Any] = field(init=False)
-    """One item for each message, by which conversations are compared: the message, with its hash if shortened."""
+    """One item for each message, to compare conversations: the message, with its hash if the conversation was
+    shortened."""
     _built: dict[Hashable, Any] = field(default_factory=dict)
     _found: Conversation | None = None
     """The cached conversation that this one continues."""

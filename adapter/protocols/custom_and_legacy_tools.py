@@ -28,7 +28,7 @@ _TEMPLATE_ROLES = ("control",)
 
 @dataclass(frozen=True, slots=True)
 class ToolTypes:
-    """The notation in which the client defined its tools, and in which it expects calls.
+    """The kinds of tools that the client defined, which determine the kinds of calls that it expects.
 
     ``custom`` has the names of custom tools. ``is_legacy`` is True if the client expects ``function_call`` instead of
     ``tool_calls``.

@@ -115,14 +115,15 @@ class ExchangeGuardrails:
 
     @property
     def holds_text(self) -> bool:
-        """True if an answer without calls may be retried, so that its text must be held back until a call follows."""
+        """True if an answer without calls may be retried. Its text must then be held back until a call follows."""
         steps = self._guardrails.steps
         if self._guardrails.must_call and "missing_call" in self._guardrails.on:
             return True
         return "missing_steps" in self._guardrails.on and bool(steps.tools) and bool(steps.find_missing(self.history))
 
     def holds_call(self, name: str) -> bool:
-        """Return whether a call to the tool ``name`` may lead to a retry, so that it is sent only when complete."""
+        """Return whether a call to the tool ``name`` may lead to a retry. Such a call is sent only when it is
+        complete."""
         return name not in self._guardrails.tools or bool(self._guardrails.steps.tools)
 
     def remove_forbidden(self, call: ToolCall, *, is_final: bool = False) -> ToolCall:

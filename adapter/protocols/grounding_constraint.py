@@ -27,7 +27,8 @@ _TEXTS = {
 
 
 class Ground(Protocol):
-    """A callback that returns the values that a tool's argument may take. None allows any value; an empty list, none.
+    """A callback that returns the values that a tool's argument may take. None allows any value; an empty list allows
+    no value.
 
     ``messages`` is the conversation so far, in OpenAI's format. The function is called for each argument in each
     request, so it must be fast. For an argument inside an object or list, it gets the inner name. If it raises an

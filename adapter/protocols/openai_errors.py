@@ -91,8 +91,8 @@ def find_error_status(error: JsonObject) -> int:
 
 
 def _find_code(code: Json, status: int | None, message: str) -> str | None:
-    """Return the code for an error with the server's ``code``. If the prompt is too long, return OpenAI's code, by
-    which agents recognize the error."""
+    """Return the code for an error with the server's ``code``. If the prompt is too long, return OpenAI's code, because
+    agents recognize the error by this code."""
     if (code is None or str(code).isdigit()) and is_context_failure(str(status or code), message):
         return CONTEXT_CODE
     return None if code is None else str(code)

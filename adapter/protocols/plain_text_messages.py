@@ -254,7 +254,7 @@ def _parse_arguments(value: Json) -> JsonObject:
 
 
 def with_system(messages: Sequence[JsonObject], support: System) -> Iterator[JsonObject]:
-    """Adapt system messages to the positions at which a chat template accepts them, ``support``: leading ones are
+    """Adapt system messages to the positions that a chat template accepts, which ``support`` states: leading ones are
     merged, and others are added to user messages."""
     if support == "anywhere":
         yield from messages

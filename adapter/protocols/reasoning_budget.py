@@ -27,7 +27,7 @@ EFFORTS: Mapping[str, float] = {"none": 0, "minimal": 1 / 8, "low": 1 / 4, "medi
 BYTES_PER_TOKEN = 4
 """Estimated length of a token in reasoning, which is mostly prose."""
 SERVER_FIELDS: Mapping[str, str] = {"llama.cpp": BUDGET_FIELD, "vllm": VLLM_FIELD}
-"""The request field with which each kind of model server limits the reasoning."""
+"""The request field that limits the reasoning, for each kind of model server."""
 SERVER_MARGIN = 1.5
 """If the model server limits the reasoning itself, this library steps in only at this multiple of the budget."""
 LOOP, PERIOD, STEP = 2_048, 256, 512
@@ -38,7 +38,7 @@ _FIELDS = (BUDGET_FIELD, "thinking_budget_tokens", "reasoning_budget", VLLM_FIEL
 _OUT_OF_TIME = (
     "\n\nConsidering the limited time by the user, I have to give the solution based on the thinking directly now.\n"
 )
-"""The words with which Qwen3 was trained to end its reasoning early (Qwen3 Technical Report, section 4.7)."""
+"""Words that end reasoning early. Qwen3 was trained with them (Qwen3 Technical Report, section 4.7)."""
 _WHOLE_CLOSINGS = {"harmony": "<|end|><|start|>assistant"}
 """Texts that end the reasoning in formats without closing markers, by format name."""
 

@@ -83,7 +83,7 @@ class RecordedExchange(BaseModel):
     asked_again: bool = False
     """True if the answer was retried."""
     guardrail: str = ""
-    """The guardrail that rejected the answer, if any."""
+    """The guardrail that rejected the answer, or ""."""
     dropped: tuple[RecordedDrop, ...] = ()
     """Calls withheld from the client."""
     retry: int = 0

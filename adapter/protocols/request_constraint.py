@@ -24,7 +24,7 @@ class Enforcement:
     constraint: Constraint
     choices: Choices
     fields: JsonObject
-    """Request fields by which the model server enforces a call."""
+    """Request fields that make the model server enforce a call."""
     reply: Tool | None
     """The reply tool, which a model that must make a call uses to reply in words; None if there is none."""
     may_reply: bool

@@ -14,7 +14,7 @@ MAX_NAME = 200
 """Maximum length of a model name or an answer id, in characters."""
 
 OTHER_RETRY = "no_guardrail"
-"""Name under which retries without a guardrail are counted: retries after a tool search or a repeated call."""
+"""Name for counting retries without a guardrail: retries after a tool search or a repeated call."""
 
 _COUNTS = re.compile(
     rb'"(prompt_tokens|input_tokens|prompt_eval_count|completion_tokens|output_tokens|eval_count)"\s*:\s*(\d{1,9})\b'

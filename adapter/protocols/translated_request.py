@@ -87,7 +87,7 @@ class ParserSettings:
 
     @classmethod
     def from_recording(cls, exchange: RecordedExchange) -> ParserSettings:
-        """Return the settings with which a recorded text was parsed."""
+        """Return the parser settings that a recorded exchange was parsed with."""
         return cls(
             format=exchange.format,
             policy=exchange.policy,
@@ -129,7 +129,7 @@ class TranslatedRequest:
     turn: str = ""
     """Hash that becomes part of the call ids, so that they differ between turns."""
     beginning: str = ""
-    """Hash of the client's messages. It is part of the key under which ``memory`` stores the answer."""
+    """Hash of the client's messages. It is part of the answer's key in ``memory``."""
     shortened: str = ""
     """Value of the header that counts the cuts in the conversation, or "" if there are none."""
     reasoning_budget: int | None = None

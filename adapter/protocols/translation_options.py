@@ -37,7 +37,7 @@ CONSTRAINTS = frozenset({"grammar", "response_format", "json_schema"})
 
 
 class ConstraintBuilder(Protocol):
-    """A callback that builds the request fields by which a server enforces a call to one of ``tools``, in ``format``.
+    """A callback that builds the request fields that make a server enforce a call to one of ``tools``, in ``format``.
 
     Returns an empty dict if the server cannot enforce it. ``choices`` limits argument values, ``reply`` is a further
     tool for replying in words, and ``several`` allows several calls. If ``waits`` is True, the constraint applies only
@@ -160,7 +160,7 @@ class TranslationOptions:
 
     @property
     def reasoning_field(self) -> str | None:
-        """The request field with which the model server limits the reasoning, or None if it does not."""
+        """The model server's request field that limits the reasoning, or None if there is none."""
         return None if self.rejected.rejects_budget else SERVER_FIELDS.get(self.kind or "")
 
     @property
@@ -225,7 +225,7 @@ def build_options(
     observe: Callable[[RecordedExchange], object] | None = None, limits: RetryPolicy, retries: int = RETRIES,
     **others: Any,
 ) -> TranslationOptions:  # fmt: skip
-    """Build the options from settings with the names and values of `adapter serve`, in which ``auto`` means None.
+    """Build the options from settings with the names and values of `adapter serve`. The value ``auto`` means None.
 
     ``limits`` has the limits on retries that no other setting contains, and ``others`` has fields of
     `TranslationOptions`. Raises UsageError for an invalid setting.

@@ -43,8 +43,8 @@ def take_snapshot(
 ) -> dict[str, transcript_lines.StoredFile]:
     """Return the files in ``root`` and its subfolders by relative path, except links and `.git`.
 
-    ``clean`` redacts the content of a file. The file ``blank``, if any, is stored as empty. Raises UsageError if the
-    workspace is too large.
+    ``clean`` redacts the content of a file. The file ``blank`` is stored as empty. Raises UsageError if the workspace
+    is too large.
     """
     files: dict[str, transcript_lines.StoredFile] = {}
     size = 0

@@ -87,7 +87,7 @@ def to_templated_text(sample: TrainingSample, render: Render) -> JsonObject:
 
 
 _PLACEHOLDER = "\ue000"
-"""A character with which no real answer begins. Rendered as the answer, it shows where answers begin in the text."""
+"""A character that no real answer begins with. Rendered as the answer, it shows where answers begin in the text."""
 
 
 def _decode_arguments(message: JsonObject) -> JsonObject:

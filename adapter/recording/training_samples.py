@@ -41,7 +41,7 @@ class TrainingSample:
     ended: str | None = None
     """The server's finish reason."""
     asked_again: bool = False
-    """True if the answer triggered a retry, so that the client never got it."""
+    """True if the answer triggered a retry. The client never got such an answer."""
     refused: bool | None = None
     """True if the user denied a call of the answer; None if no approval was requested."""
     succeeded: bool | None = None

@@ -1,4 +1,5 @@
-"""The routes of OpenAI's Conversations API. A conversation is a list of items, to which response requests append."""
+"""The routes of OpenAI's Conversations API. A conversation is a list of items. Requests to the Responses API append to
+the list."""
 
 from __future__ import annotations
 

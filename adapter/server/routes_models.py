@@ -19,7 +19,7 @@ from adapter.server.upstream_connection import UpstreamError
 LIST = "/api/v0/models"
 
 VERSION_HEADER = "anthropic-version"
-"""Header by which requests of Anthropic's SDK are recognized."""
+"""Header that identifies requests of Anthropic's SDK."""
 
 
 def list_routes(upstream: ModelServer, pass_on: Endpoint) -> list[Route]:

@@ -29,7 +29,7 @@ CHAT = "/api/chat"
 GENERATE = "/api/generate"
 
 VERSION = "0.12.6"
-"""The Ollama version that this API reports. Some clients detect features by it."""
+"""The Ollama version that this API reports. Some clients detect features by this version."""
 
 
 def list_routes(upstream: ModelServer, keep_alive_s: float) -> list[Route]:

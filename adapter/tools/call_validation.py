@@ -185,7 +185,7 @@ def _iter_field_errors(error: ValidationError, tool: Tool) -> Iterator[str]:
 
 
 def _describe_field(detail: ErrorDetails, tool: Tool, is_top: bool) -> str:
-    """Return the expected type if the value has another, or else the violated rule."""
+    """Return the expected type if the value has another type. Otherwise, return the violated rule."""
     key, value = str(detail["loc"][0]) if detail["loc"] else "", detail["input"]
     if is_top and not has_schema_type(value, tool.properties.get(key, {})):
         return f"expected {_describe_type(tool, key)}"

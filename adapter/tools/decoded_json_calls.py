@@ -57,7 +57,7 @@ _CALL_KEYS = frozenset((*NAME_KEYS, *ARGUMENT_KEYS, *ABOUT_KEYS))
 _COMMENT = re.compile(r"[^\W\d_][^{}\[\]\":=]*")
 """Matches words after an object without JSON punctuation, and thus without another value."""
 _GROUPS = re.compile("parallel|multi_?tool|batch", re.IGNORECASE)
-"""Matches names under which models group several calls, although no such tool is declared."""
+"""Matches names that models use for a group of several calls, although no such tool is declared."""
 _ANNOUNCES = re.compile("call|tool|func|action|invo|command", re.IGNORECASE)
 NO_TOOLS = ToolSet()
 

@@ -71,7 +71,7 @@ class Tool:
     runner: str = ""
     """Name of the external runner of a custom tool, such as an MCP server."""
     notice: str = ""
-    """A reason to request approval for a custom tool, whatever its effect, until it has been allowed once."""
+    """A reason to request approval for a custom tool, whatever its effect, until the user has allowed one call."""
     label: str = ""
     """Name of the argument in which the model states the purpose of a call. The approver sees its value."""
     polls: bool = False

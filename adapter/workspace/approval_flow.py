@@ -224,7 +224,7 @@ class ApprovalFlow:
         return decision
 
     def remove_hidden(self, outcome: ops.Outcome, tool: str) -> ops.Outcome:
-        """Remove search results in files to which the rules deny the tool access."""
+        """Remove search results in files that the rules hide from the tool."""
 
         def is_shown(path: str) -> bool:
             return not self.policy.is_hidden(tool, "/".join((*self.parent_path, path)))

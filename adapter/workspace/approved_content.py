@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 MAX_BYTES = 4 << 20
-"""Maximum size of the file of hashes, in bytes. A larger file is ignored, so that everything needs approval again."""
+"""Maximum size of the file of hashes, in bytes. A larger file is ignored, and all content then needs approval again."""
 
 
 class ApprovedContent:

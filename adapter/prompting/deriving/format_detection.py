@@ -38,7 +38,8 @@ class DetectedFormat:
         return self.format if self.by != "guess" else None
 
     def from_template(self) -> DetectedFormat:
-        """Return this detection with the derived format, if any, as the user requested."""
+        """Return this detection with the derived format, which the user requested. Without one, only the reason
+        changes."""
         if self.derived is not None:
             return replace(self, format=self.derived, by="template", why="derived from the template, as requested")
         return replace(self, why=f"not derived, as requested: {self.why}")

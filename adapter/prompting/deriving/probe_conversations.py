@@ -68,7 +68,7 @@ TWO_CALLS: list[Call] = [(NAME, {KEY: VALUE}), (OTHER_NAME, {OTHER_KEY: OTHER_VA
 
 @dataclass(frozen=True, slots=True)
 class TemplateConventions:
-    """The fields and values with which a chat template expects calls in messages."""
+    """The fields and values that a chat template expects for calls in messages."""
 
     arguments: Literal["object", "text"]
     """The type of a call's arguments: an object, or a string with the object's JSON."""
@@ -147,7 +147,7 @@ class RenderedConversations:
 
 
 def detect_conventions(render: PromptRenderer) -> TemplateConventions | None:
-    """Return the first conventions with which the template renders a whole call (its tool's name, key and value).
+    """Return the first conventions that make the template render a whole call (its tool's name, key and value).
 
     Returns None if there are none.
     """

@@ -41,7 +41,7 @@ _NAME = re.compile(r"(?<=[^\s.!?] )[A-Z][\w-]*(?: (?:(?:de|of|the) )?[A-Z0-9][\w
 """Matches capitalized words that do not begin a sentence."""
 _EDGES = "many much between within around near under over before after during per using"
 _NO_VALUE = STOP_WORDS.union(_EDGES.split())
-"""Words with which a value neither begins nor ends."""
+"""Words that a value neither begins nor ends with."""
 
 
 def narrow_tool(request: str, tool: Tool) -> tuple[Tool, dict[str, list[str]]]:

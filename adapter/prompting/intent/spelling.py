@@ -41,7 +41,7 @@ def is_similar(word: str, other: str) -> bool:
 
 
 def replace_word(text: str, word: str, new: str) -> str:
-    """Return ``text`` with ``new`` for each ``word``. It begins with a capital letter if ``word`` does."""
+    """Return ``text`` with ``new`` for each ``word``. The replacement begins with a capital letter if ``word`` does."""
     new = new[:1].upper() + new[1:] if word[:1].isupper() else new
     return re.sub(rf"\b{word}\b", lambda _: new, text)
 

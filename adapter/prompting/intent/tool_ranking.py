@@ -21,7 +21,7 @@ from adapter.tools.tool_set import ToolSet
 K1, B = 1.2, 0.4
 """Parameters of BM25: the weight of a word's repetitions (0: none), and the penalty for long definitions."""
 NAME_WEIGHT, DESCRIPTION_WEIGHT = 3, 2
-"""Weights of a word in a tool's name and description. In a parameter, it is 1."""
+"""Weights of a word in a tool's name and description. A word in a parameter has the weight 1."""
 MISFIT_FACTOR = 0.06
 """Factor for the score of an unsuitable tool, which requires more paths or numbers than the request contains, has no
 parameters for all of the request's quoted strings, or is risky and shares no word with the request."""

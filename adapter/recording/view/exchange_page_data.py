@@ -126,8 +126,8 @@ def build_span_row(
 
 
 def list_turn_badges(turns: Sequence[Turn]) -> list[str]:
-    """Return the badges of an exchange, by which the list can be filtered. ``turns`` has the recorded turn and, if the
-    text was parsed again, the new one."""
+    """Return the badges of an exchange. The page filters its list by badges. ``turns`` has the recorded turn and, if
+    the text was parsed again, the new one."""
     turn = turns[0]
     then, now = ([(call.name, call.arguments) for call in each.calls] for each in (turn, turns[-1]))
     has_fixes = any(call.fixes for call in turn.calls)

@@ -303,7 +303,7 @@ class PermissionPolicy:
         return "allow" if verdict == "ask" and approval.effect in self.preapproved else verdict
 
     def _has_allowed_paths(self, tool: str) -> bool:
-        """Return whether a rule allows ``tool`` to read certain paths, so that all others are denied."""
+        """Return whether a rule allows ``tool`` to read certain paths. All other paths are then denied."""
         return any(rule.verdict == "allow" and rule.tool == tool and rule.pattern for rule in self.rules)
 
     def _needs_approval(self, approval: ApprovalRequest) -> bool:
@@ -314,7 +314,7 @@ class PermissionPolicy:
         return approval.is_git or any(rule.verdict != "allow" for rule in applicable)
 
     def is_hidden(self, tool: str, path: str) -> bool:
-        """Return whether a rule denies ``tool`` this path, so that listings and search results omit it."""
+        """Return whether a rule denies ``tool`` this path. Listings and search results omit such a path."""
         denying = [rule for rule in self.rules if rule.verdict == "deny" and rule.tool in ("*", tool)]
         return any(rule.pattern and _restricts_path(rule.pattern, path) for rule in denying)
 

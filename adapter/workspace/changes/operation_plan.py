@@ -28,9 +28,8 @@ class Plan:
     edited: Callable[[str], Plan] | None = None
     """Function that returns this plan with another text in place of the draft."""
     state: Mapping[str, str] = field(default_factory=dict)
-    """Identities of files, by path, that the operation uses but whose content the approval does not show, such as
-    programs. If one changes during the approval, the approval no longer applies.
-    """
+    """Identities, by path, of files that the operation uses but the approval does not show, such as programs. If such a
+    file changes during the approval, the approval no longer applies."""
 
 
 def summarize(template: str, operation: Operation) -> str:

@@ -22,7 +22,7 @@ class UndoPlan:
     """Steps that undo the change ``record``, stored as ``name`` in the open store ``store_fd``.
 
     Planning changes no file. ``stages`` has the content to write, by index in ``steps``. ``removes`` lists directories
-    to remove afterwards, if empty. ``failures`` lists the reasons why the change cannot be undone.
+    to remove afterwards if they are empty. ``failures`` lists the reasons why the change cannot be undone.
     """
 
     def __init__(self, root: WorkspaceRoot, store_fd: int, name: str, record: ChangeRecord) -> None:

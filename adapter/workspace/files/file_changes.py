@@ -153,7 +153,8 @@ def _list_notes(context: WorkspaceContext, requested: Sequence[ops.Patch], resul
 
 
 def plan_files(context: WorkspaceContext, operation: ops.PatchFiles) -> FileChange:
-    """Plan the edits to several files as one change. Raises EditError, which lists every failed edit, if any fails."""
+    """Plan the edits to several files as one change. Raises EditError, which lists all failed edits, if at least one
+    fails."""
     if not operation.files:
         raise EditError("no edits were given; name at least one file")
     draft = _MultiFileEdit(context, operation)

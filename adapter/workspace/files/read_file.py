@@ -19,7 +19,7 @@ from adapter.workspace.paths.resolver import WorkspaceRoot
 from adapter.workspace.workspace_context import WorkspaceContext
 
 PIECE = 1024 * 1024
-"""Maximum length of the pieces in which a line of a large file is skipped, in bytes."""
+"""Lines of a large file are skipped in pieces of at most this length, in bytes."""
 MAX_NAMED_LINES = 10
 """Maximum number of shortened lines listed in a note."""
 SKIP_SECONDS = 10.0

@@ -50,7 +50,7 @@ Parents: TypeAlias = Literal["exist", "assume"]
 
 
 class RootGoneError(ToolError):
-    """Raised if the workspace directory was moved or replaced, so that its paths cannot be resolved."""
+    """Raised if the workspace directory was moved or replaced. Its paths can then no longer be resolved."""
 
 
 class WorkspaceRoot:

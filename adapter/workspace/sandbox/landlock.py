@@ -1,4 +1,4 @@
-"""Build Landlock rulesets, with which the kernel restricts a program's access to files on systems without bubblewrap.
+"""Build Landlock rulesets. On systems without bubblewrap, the kernel uses them to restrict a program's access to files.
 
 A process gives up rights for itself and its descendants (landlock(7)). A ruleset can only grant access, and a granted
 directory includes everything below it. Landlock can therefore not protect parts of the workspace, not even `.git`.

@@ -18,7 +18,7 @@ COMMANDS = f"commands of {SHELL}" if sys.platform == "win32" else "commands"
 
 
 def build_shell_argv(line: str, shell: str = SHELL) -> list[str]:
-    """Return the arguments with which `ChildProcess` runs ``line``: in ``shell``, or on Windows in cmd.exe.
+    """Return the arguments for `ChildProcess` to run ``line`` in ``shell`` or, on Windows, in cmd.exe.
 
     Raises ToolError if cmd.exe would run only a part of the line.
     """

@@ -169,9 +169,8 @@ class WindowsProcess:
 
 
 def build_cmd_argv(line: str) -> list[str]:
-    """Return the arguments with which `WindowsProcess` runs ``line`` in cmd.exe, with UTF-8 as its code page. Raises
-    ToolError if cmd.exe would run only a part of the line.
-    """
+    """Return the arguments for `WindowsProcess` to run ``line`` in cmd.exe, with UTF-8 as the code page. Raises
+    ToolError if cmd.exe would run only a part of the line."""
     line = line.strip()
     if "\n" in line or "\r" in line or len(line) > MAX_CMD:
         raise ToolError(
