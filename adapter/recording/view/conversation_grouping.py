@@ -27,7 +27,7 @@ class Conversations:
     def assign(self, number: int, messages: Sequence[JsonObject], *, id: str = "", is_retry: bool = False) -> int:
         """Assign the exchange ``number`` to a conversation. Return the number of the conversation's first exchange.
 
-        ``messages`` are the messages of its request, and ``id`` is the recorded id of the conversation, if any.
+        ``messages`` are the messages of its request, and ``id`` is the recorded id of the conversation, or "".
         """
         if id:
             return self._ids.setdefault(id, number)

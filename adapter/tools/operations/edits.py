@@ -65,7 +65,7 @@ class ParameterNames:
 PatchBasis: TypeAlias = Literal["original", "sequence"]
 """The text that a patch is matched against: the original text, or the result of the previous patches."""
 Edits: TypeAlias = Literal["exact", "tolerant"]
-"""How strictly old text is matched: verbatim, or with a tolerance for unambiguous mistakes."""
+"""Strictness of matching old text: verbatim, or with a tolerance for unambiguous mistakes."""
 EmptyOldText: TypeAlias = Literal["refuse", "create", "insert"]
 """The effect of a patch without old text: ``refuse`` raises an error, ``create`` writes a new or empty file, ``insert``
 inserts the new text at ``start_line`` (by default at the top)."""
