@@ -15,7 +15,8 @@ from adapter.tools.tool_set import ToolSet
 
 _FAILED = re.compile(
     r"""\s*(?:[^\w{]{0,4}(?:tool_)?(?:error|exception|failed|failure|denied|fatal)\b|traceback\b
-    |\{\s*"(?:error|exception)"\s*:(?!\s*(?:null|""|false))|\{[^{}]{0,200}"(?:ok|success)"\s*:\s*false)""",
+    |\{\s*"(?:error|exception)"\s*:(?!\s*(?:null|""|false))|\{[^{}]{0,200}"(?:ok|success)"\s*:\s*false
+    |[\w./-]{1,40}:\s[^\n]{0,200}\b(?:not\sfound|no\ssuch\sfile|permission\sdenied|(?:is|not)\sa\sdirectory)\b)""",
     re.IGNORECASE | re.VERBOSE,
 )
 

@@ -29,7 +29,7 @@ SHORT = 120
 MIN_SHARE = 0.3
 """Share of an answer's words that must be copied for the answer to count as a copy."""
 
-_BRACKETED = re.compile(r"(?:<|\{\{?|\[|\$\{|__|%)\s*([a-z][\w .-]*?)\s*(?:>|\}\}?|\]|__|%)", re.IGNORECASE)
+_BRACKETED = re.compile(r"(?:<|\{\{?|\[|\$\{|__|%)\s*([a-z][\w .'’-]*?)\s*(?:>|\}\}?|\]|__|%)", re.IGNORECASE)
 _YOURS = re.compile(
     r"(?:(?:insert|enter|put|use|replace[ _-]with)[ _-])?(?:(?P<your>your)|the)[ _-](?P<what>.+)", re.IGNORECASE
 )

@@ -107,7 +107,7 @@ class Guardrails(ViolationFinder):
         return tuple(self._tries.elements())
 
     def check(self, messages: Json, turn: Turn, finish_reason: str | None = "stop") -> Verdict:
-        """Check an answer.
+        """Check an answer without the calls that `screen` drops.
 
         Args:
             messages: The conversation before it, in OpenAI's format.
@@ -115,9 +115,9 @@ class Guardrails(ViolationFinder):
             finish_reason: The server's finish reason. A truncated answer (``length``) is accepted.
         """
         check_types("Guardrails.check", turn=(turn, Turn))
-        verdict = self.check_response(
-            read_call_history(messages, self.tools), CandidateAnswer.from_turn(turn), finish_reason
-        )
+        history = read_call_history(messages, self.tools)
+        used = replace(CandidateAnswer.from_turn(turn), calls=tuple(self.screen_calls(history, turn.calls)[0]))
+        verdict = self.check_response(history, used, finish_reason)
         if isinstance(verdict, Accept):
             self.begin()
         return verdict

@@ -28,6 +28,8 @@ _NUMBERS = re.compile(rf"(?i)(?<![\w:.,/-])(?:{'|'.join(_NUMBER_WORDS)}|[1-9]\d)
 MIN_NAME, MAX_NAME = 3, 200
 """Minimum and maximum length, in characters, of a string that can name something, such as a file or a person."""
 _TARGET_NAME = re.compile(r"(?i)path|file(?:_?name)?$|source|dest|target|^(?:from|to)$|(?:^|_)id$")
+_SUFFIX = re.compile(r"(?<=\w)\.[A-Za-z]\w{0,4}\b")
+"""Matches the suffix of a file name."""
 _ENGLISH = frozenset({"the", "and", "of", "to", "it", "is", "with"})
 """Words that show that a request is in English, the language of most tool names."""
 _WARNS = re.compile(r"(?i)\b(?:cannot be undone|can't be undone|irreversibl[ey]|permanently|destructive)\b")
@@ -102,7 +104,8 @@ def changes_unread_target(call: PastCall, earlier: Sequence[PastCall], history: 
 
 
 def undoes_call(call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> bool:
-    """Return whether ``call`` deletes the target of a call in ``earlier``, or replaces the text that this call wrote.
+    """Return whether ``call`` deletes the target of a call in ``earlier``, moves it back, or replaces the text that
+    this call wrote.
 
     ``earlier`` has the preceding calls in the same answer. A target that another call used in between may be deleted,
     such as a script that was written and run.
@@ -112,6 +115,8 @@ def undoes_call(call: PastCall, earlier: Sequence[PastCall], tools: ToolSet) -> 
         shared = _list_targets(call) & _list_targets(other)
         if not shared or not may_change(other.name, tools):
             continue
+        if other.name == call.name and len(shared) > 1 and [*given.values()] == [*other.arguments.values()][::-1]:
+            return True
         users = (each for each in earlier[index + 1 :] if shared.isdisjoint(_list_targets(each)))
         used = [text for each in users for text in list_strings(each.arguments)]
         if any(target in text for target in shared for text in used):
@@ -151,7 +156,7 @@ def is_unasked_action(call: PastCall, earlier: Sequence[PastCall], history: Call
     asked = {*stem_words(history.user_text), *find_related_stems(history.user_text)}
     before = {word for each in earlier for word in stem_words(each.name)}
     own = {*stem_words(tool.name)} - before | {
-        word for text in list_strings(call.arguments) for word in stem_words(text)
+        word for text in list_strings(call.arguments) for word in stem_words(_SUFFIX.sub("", text))
     }
     squashed = "".join(split_words(history.user_text))  # "check out" asks for checkout
     return (

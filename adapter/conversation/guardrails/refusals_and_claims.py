@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 
-from adapter.conversation.guardrails.call_history import CallHistory
+from adapter.conversation.guardrails.call_history import CallHistory, may_change
 from adapter.core.text.word_stems import split_words, stem_words
 from adapter.prompting.intent.text_values import find_quoted
-from adapter.prompting.intent.verbs import READS, VERB_STEMS, find_requested_action, is_question
+from adapter.prompting.intent.verbs import (
+    READS,
+    VERB_STEMS,
+    find_requested_action,
+    is_question,
+)
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 
@@ -60,6 +65,17 @@ _DONE = re.compile(
     |(?:erledigt|fertig|fatto|hecho|listo|feito|fait|terminé|готово|сделано)\b|(?:已完成|完成了|完了しました|完了です|완료했습니다))""",
     re.IGNORECASE | re.VERBOSE,
 )
+_CLAIMS_CHANGE = re.compile(
+    r"""\W*(?:(?:ok(?:ay)?|sure|great|alright|done)\W+)?
+    (?:i(?:\s+have|['’]ve)?\s+(?:just\s+|now\s+|already\s+|successfully\s+)*
+        (?:[a-z]{2,}ed|sent|set|put|made|paid|bought|taken|told|written|left|begun|started)\b(?!\s+to\b)
+    |(?:the|your|an?)\s[^.?!:\n]{1,80}?\s(?:has|have|is|are)\s+(?:now\s+|successfully\s+|already\s+)*
+        (?:been\s+(?:successfully\s+)?)?(?:[a-z]{2,}ed|sent|set|paid|made|on|off)\b)[^?:\n]*\Z""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Matches an answer that only says that something was changed: "I've sent the email.", "The lamp is now off."."""
+_STATES = re.compile(r"\W*(?:i|my|we|our|you|your|he|she|they|it|this|that|there|the)\b", re.IGNORECASE)
+"""Matches the beginning of a message that tells something instead of asking for an action."""
 _DISCLAIMER = re.compile(
     r"""\b(?:access|as\s+an?\s+(?:\w+\s+){0,4}(?:ai|assistant|model)|abilit\w+|brows\w+|capabilit\w+|real[- ]?time
     |up[- ]to[- ]date)\b(?!.*\d)""",
@@ -173,3 +189,18 @@ def claims_unbacked_success(content: str, history: CallHistory) -> bool:
     if history.recent:
         return is_bare_success_claim(content) and expects_information(history.request)
     return len(content) <= MAX_CLAIM and (_DONE.match(content) is not None or is_bare_success_claim(content))
+
+
+def claims_change_without_call(content: str, history: CallHistory, tools: ToolSet) -> bool:
+    """Return whether an answer to a request only says that a change was made, although a tool that makes such a change
+    was never called. The name or the description of this tool has a word in common with the answer."""
+    is_claim = len(content) <= MAX_CLAIM and not history.recent and _CLAIMS_CHANGE.fullmatch(content.rstrip())
+    if not is_claim or history.is_question or _STATES.match(history.request) or is_dictated(content, history.request):
+        return False
+    called, words = {call.name for call in history.calls}, {*stem_words(content)} - _SUCCESS_STEMS - VERB_STEMS
+    about = (
+        {*stem_words(f"{name} {tool.description}")}
+        for name, tool in tools.items()
+        if name not in called and may_change(name, tools)
+    )
+    return any(not words.isdisjoint(each) for each in about)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
 from adapter.conversation.guardrails.copied_text import list_strings
 from adapter.conversation.guardrails.refusals_and_claims import expects_information
+from adapter.conversation.guardrails.removing_commands import list_removed_paths
 from adapter.conversation.guardrails.requested_files import (
     find_file_action,
     find_kept_values,
@@ -23,7 +24,7 @@ from adapter.core.events import JsonObject
 from adapter.core.text.word_stems import split_words
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import READS, asks_for, find_requested_action, sounds_like
-from adapter.tools.argument_synonyms import CONTENT, DESTINATION, NEW_TEXT, OLD_TEXT, PATH, SOURCE
+from adapter.tools.argument_synonyms import COMMAND, CONTENT, DESTINATION, NEW_TEXT, OLD_TEXT, PATH, SOURCE
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 
@@ -251,12 +252,17 @@ def find_tools_for_omitted_change(content: str, history: CallHistory, tools: Too
 def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
     """Return whether ``call`` destroys text that the user probably wants to keep.
 
-    This is the case if it deletes a file that the request needs for another purpose; if it empties a file although the
+    This is the case if it changes, deletes or moves a file that must stay as it is; if it deletes a file that the
+    request needs for another purpose; if it empties a file although the
     user did not ask for that; if it overwrites a file, of which the request concerns only a part, with a text that
     lacks most of the known lines; or if it overwrites an unread file and the user's message cannot be the new text.
     """
     tool, is_deletion = tools.match(call.name), sounds_like(call.name, "delete")
+    if may_change(call.name, tools) and find_kept_values(history.request, call.arguments):
+        return "copy" not in split_words(call.name)
     is_deletion |= sounds_like(call.name, "move") and history.classified not in ("", "move", "delete")
+    if history.is_question and _removes_named_path(call, history.request):
+        return not asks_for(history.user_text, "delete", "move")
     if not is_deletion and (tool is None or not has_any(tool, CONTENT) or has_any(tool, OLD_TEXT)):
         return False  # the usual case, which avoids searching the request
     if not is_deletion and not re.search(r"\w", find_text(call, CONTENT)) and not _EMPTIES.search(history.user_text):
@@ -265,8 +271,6 @@ def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
             return not asks_for(history.user_text, "delete", "reset")
     named = set(find_paths(history.request))
     paths = named.intersection(map(str, call.arguments.values()))
-    if find_kept_values(history.request, call.arguments):
-        return True
     if not paths or is_deletion:
         actions = {find_requested_action(history.request)[0], history.classified}
         is_needed = history.is_question or not actions <= {"", "delete"}
@@ -284,6 +288,12 @@ def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
     written = find_text(call, CONTENT)
     known = {line.strip() for path in paths for line in list_known_lines(path, history) if split_words(line)}
     return len(known) > 1 and sum(line in written for line in known) * 2 < len(known)
+
+
+def _removes_named_path(call: PastCall, request: str) -> bool:
+    """Return whether the command of ``call`` deletes or moves a file or folder that ``request`` names."""
+    removed = (path for path in list_removed_paths(find_text(call, COMMAND)) if re.search(r"\w", path))
+    return any(re.search(rf"(?<![\w/.]){re.escape(path)}(?!\w)", request) for path in removed)
 
 
 def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:

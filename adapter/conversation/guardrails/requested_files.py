@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+from adapter.conversation.guardrails.removing_commands import is_removed, list_removed_paths
 from adapter.core.events import JsonObject
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.verbs import find_requested_action
+from adapter.tools.argument_synonyms import COMMAND, CONTENT, NEW_TEXT, OLD_TEXT
 
+_TEXTS = frozenset({*CONTENT, *OLD_TEXT, *NEW_TEXT} - {"from", "to"})
 MAX_BEFORE = 60
 """Number of characters before a path that are searched for a word such as "keep"."""
 _INSIDE = re.compile(
@@ -38,11 +41,15 @@ _PUTS_FILE = re.compile(
     re.IGNORECASE,
 )
 """Matches a request to put a whole file into a directory."""
+_ARTICLES = r"\s+(?:(?:in|the|die|der|das|le|la|el|il|o|file|datei|fichier|archivo|arquivo|bestand)\s+){0,3}[`'\"]?\Z"
+_EXCLUDES_WORDS = r"""except(?:\s+for)?|excluding|(?:all|everything|files)\s+but|but\s+not|other\s+than|apart\s+from
+    |außer|bis\s+auf|sauf|excepto|salvo|tranne|eccetto|exceto|behalve"""
+_EXCLUDES = re.compile(rf"(?<!\w)(?:{_EXCLUDES_WORDS}){_ARTICLES}", re.IGNORECASE | re.VERBOSE)
+"""Matches the text before a path that is the exception to the request, also if it is the only path."""
 _KEEPS = re.compile(
-    r"""(?<!\w)(?:keep|leave|spare|preserve|except(?:\s+for)?|not|(?:do\s+not|don['’]t|never)\s+(?:change|delete|edit|modify
-    |move|remove|touch)|behalte|lass|außer|nicht|garde[rz]?|laisse[rz]?|sauf|pas|conserva|deja|excepto|salvo|lascia|tieni
-    |tranne|non|mantenha|deixe|exceto|não|houd|behalve|niet)\s+(?:(?:in|the|die|der|das|le|la|el|il|o|file|datei|fichier
-    |archivo|arquivo|bestand)\s+){0,3}[`'\"]?\Z""",
+    rf"""(?<!\w)(?:{_EXCLUDES_WORDS}|keep|leave|spare|preserve|not|(?:do\s+not|don['’]t|never)\s+(?:change|delete|edit
+    |modify|move|remove|touch)|behalte|lass|nicht|garde[rz]?|laisse[rz]?|pas|conserva|deja|lascia|tieni|non|mantenha
+    |deixe|não|houd|niet){_ARTICLES}""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches the text before the path of a file that must stay unchanged."""
@@ -59,7 +66,7 @@ def find_file_action(request: str) -> str:
     """
     action, verb = find_requested_action(request)
     path = next(iter(find_paths(request)), "")
-    if not path or action not in ("add", "create", "delete", "edit", "move"):
+    if not list_target_paths(request) or action not in ("add", "create", "delete", "edit", "move"):
         return ""
     if _PUTS_FILE.match(request, verb):
         return "move"
@@ -110,16 +117,34 @@ def list_kept_paths(request: str) -> list[str]:
 
 
 def list_target_paths(request: str) -> list[str]:
-    """Return the paths in a request. Files that must stay unchanged are left out, unless no path would be left."""
+    """Return the paths in a request, without those that must stay unchanged.
+
+    If all must, they are returned nevertheless ("keep a.md short"), unless they are exceptions ("all except a.md").
+    """
     paths = find_paths(request)
-    kept = list_kept_paths(request) if len(paths) > 1 else []
-    return [path for path in paths if path not in kept] or paths
+    kept = list_kept_paths(request)
+    targets = [path for path in paths if path not in kept]
+    if targets or not paths:
+        return targets
+    start = request.index(paths[0])
+    return [] if _EXCLUDES.search(request[max(start - MAX_BEFORE, 0) : start]) else paths
 
 
 def find_kept_values(request: str, arguments: JsonObject) -> list[str]:
-    """Return the paths among a call's ``arguments`` whose files must stay unchanged."""
+    """Return the paths among a call's ``arguments`` that must stay unchanged, and those that its command deletes or
+    moves away."""
     kept = {*find_paths(request)}.difference(list_target_paths(request))
-    return [value for value in arguments.values() if isinstance(value, str) and value in kept]
+    if not kept:
+        return []
+    texts = {name: value for name, value in arguments.items() if isinstance(value, str)}
+    removed = {path for name in COMMAND for path in list_removed_paths(texts.get(name, ""))}
+    named = {value for name, value in texts.items() if name not in _TEXTS and " " not in value}
+    return sorted(
+        path
+        for path in kept
+        if any(value == path or value.endswith(f"/{path}") for value in named | removed)
+        or any(is_removed(path, each) for each in removed)
+    )
 
 
 def is_inside(path: str, request: str) -> bool:

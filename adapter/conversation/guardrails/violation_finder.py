@@ -17,6 +17,7 @@ from adapter.conversation.guardrails.invented_file_text import invents_text
 from adapter.conversation.guardrails.invented_turns import find_answer_end
 from adapter.conversation.guardrails.loop_detection import REPETITIONS, select_known_arguments
 from adapter.conversation.guardrails.refusals_and_claims import (
+    claims_change_without_call,
     claims_unbacked_success,
     find_refused_tool,
     is_blanket_refusal,
@@ -125,8 +126,10 @@ class ViolationFinder:
             step = f"Call {join_with_or(next_tools)}" if next_tools else "Answer"
             words = render_message("unasked_action", tool=call.name, step=step)
             if kept := find_kept_values(history.request, call.arguments):
-                left = [path for path in list_target_paths(history.request) if path in find_unused_values(history)]
-                step = f"Call {call.name} for {join_with_and(left)}" if left else "Answer"
+                targets = list_target_paths(history.request)
+                left = [path for path in targets if path in find_unused_values(history)]
+                others = join_with_and(left) or "the others"
+                step = f"Call {call.name} for {others}" if left or not targets else "Answer"
                 words = render_message("kept_file", kept=join_with_and(kept), step=step)
             is_unread = not {*find_unread_paths(history)}.isdisjoint(map(str, call.arguments.values()))
             if is_unread and (readers := find_readers(self.tools)) and not sounds_like(call.name, "delete"):
@@ -203,7 +206,7 @@ class ViolationFinder:
         if "unused_tool" in self.on and (tool := find_unused_tool(content, history, tools)):
             words = render_message("unused_tool", tool=tool.name)
             yield Violation("unused_tool", words, (tool.name,), is_free_first=tool.effect != "execute")
-        if claims_unbacked_success(content, history):
+        if claims_unbacked_success(content, history) or claims_change_without_call(content, history, tools):
             message = "success_without_results" if history.recent else "unfounded_success"
             yield Violation("unfounded_success", render_message(message, tools=list_tools(tools)))
 

@@ -2,7 +2,11 @@
 
 import pytest
 
-from adapter.conversation.guardrails.requested_files import find_file_action, list_kept_paths
+from adapter.conversation.guardrails.requested_files import (
+    find_file_action,
+    list_kept_paths,
+    list_target_paths,
+)
 
 
 @pytest.mark.parametrize(
@@ -89,8 +93,17 @@ def test_action_on_a_file_is_found_in_a_request(request_, action):
         ("Keep only the first line of a.txt", []),
         ("Leave a note in a.txt", []),
         ("keep a.txt", ["a.txt"]),
+        ("Delete all files but a.txt", ["a.txt"]),
+        ("Lösche alles außer a.txt", ["a.txt"]),
         ("Don't forget to delete a.txt", []),
     ],
 )
 def test_files_that_a_request_keeps_are_found(request_, kept):
     assert list_kept_paths(request_) == kept
+
+
+def test_exception_is_no_target():
+    """In other requests, a single path is the target, even after "keep"."""
+    assert list_target_paths("Delete everything except a.txt") == []
+    assert find_file_action("Delete everything except a.txt") == ""
+    assert list_target_paths("Keep a.txt short") == ["a.txt"]

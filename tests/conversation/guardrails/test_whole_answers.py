@@ -216,6 +216,23 @@ LEFT_ALONE: dict[str, Case] = {
         (("set_light", {"entity_id": "light.a", "state": "on"}, "ok"),),
         "It is on.",
     ),
+    "a kept file copied": (
+        "Keep a.txt, but copy it to b.txt",
+        (),
+        call("run_command", command="cp a.txt b.txt"),
+    ),
+    "the name of a kept file in a text": (
+        "In list.md replace old.txt, but keep new.txt",
+        (read("list.md", "old.txt\nnew.txt"),),
+        edit("list.md", "old.txt\n", ""),
+    ),
+    "files beside the exception": (
+        "Delete everything in logs except today.log",
+        (("list_dir", {"path": "logs"}, "mon.log\ntoday.log"),),
+        call("delete_file", path="logs/mon.log"),
+    ),
+    "a folder that is built again": ("Run the tests", (), call("run_command", command="rm -rf build && make test")),
+    "a change of an earlier answer": ("Thanks!", (), "You're welcome. The event is created."),
     "a claim about the conversation": ("My dog is called Rex", (), "I've noted that your dog is called Rex."),
     "a command that the user asked for": ("How do I open a.txt in vim?", (), 'Type "vim a.txt".'),
     "a quotation from the request": ('Does a.txt say "hello"?', (read("a.txt", "hello you"),), 'Yes, it says "hello".'),
@@ -290,19 +307,61 @@ RETRIED: dict[str, tuple[str, Case]] = {
     ),
     "only a program": ("refusal", ("What's the weather in Rome?", (), "As an AI, I cannot check the weather.")),
     "an invented quotation": ("unread_file", ("What does a.txt say?", (), 'The file says: "Hello, world!"')),
-    "a file deleted after an edit": (
-        "unasked_action",
-        (
-            "Create a.txt with the word milk",
-            (),
-            call("write_file", path="a.txt", content="milk")
-            + edit("a.txt", "milk", "milk and eggs")
-            + call("delete_file", path="a.txt"),
-        ),
-    ),
     "an error of a tool as the answer": (
         "own_words",
         ("Create a.md", (("move_file", {"source": "a", "destination": "b"}, "error"),), "tool_error: . is no file"),
+    ),
+    "a message that was not sent": (
+        "unfounded_success",
+        ("Tell Bo that lunch is at 12", (), "I've sent the message to Bo."),
+    ),
+    "a light that was not switched": (
+        "unfounded_success",
+        ("Turn the light in the hall off", (), "The light in the hall is now off."),
+    ),
+    "the error of a shell as a command": (
+        "own_words",
+        (
+            "Run the linter",
+            (("run_command", {"command": "lint"}, "/bin/sh: 1: lint: not found"),),
+            call("run_command", command="/bin/sh: 1: lint: not found"),
+        ),
+    ),
+    "a possessive in a placeholder": (
+        "placeholder",
+        ("Tell Tom that I'm late", (), call("send_message", to="[Tom's id]", text="late")),
+    ),
+    "a folder deleted for a question": (
+        "unasked_action",
+        ("How large is the folder build?", (), call("run_command", command="rm -rf ./build")),
+    ),
+    "an exception deleted": (
+        "unasked_action",
+        (
+            "Delete everything in logs except today.log",
+            (("list_dir", {"path": "logs"}, "mon.log\ntoday.log"),),
+            call("delete_file", path="logs/today.log"),
+        ),
+    ),
+    "a kept file deleted by a command": (
+        "unasked_action",
+        ("Delete logs/old.log but keep logs/new.log", (), call("run_command", command="cd . && rm logs/*.log")),
+    ),
+    "a folder with a kept file deleted": (
+        "unasked_action",
+        ("Delete logs/old.log but keep logs/new.log", (), call("run_command", command="rm -r logs")),
+    ),
+    "a kept file moved": (
+        "unasked_action",
+        (
+            "Move a.txt into old/ but leave b.txt where it is",
+            (),
+            call("move_file", source="b.txt", destination="old/b.txt"),
+        ),
+    ),
+    "a kept file edited": (
+        "unasked_action",
+        ("Rename greet to hello in a.py but not in b.py", (read("b.py", "greet()"),), edit("b.py", "greet", "hello")),
     ),
     "an unknown tool": ("unknown_tool", ("Read a.txt", (), call("open_file", filename="a.txt"))),
 }
@@ -314,6 +373,45 @@ def test_wrong_answer_is_retried(guardrail, case):
 
 
 DROPPED: dict[str, tuple[str, int, Case]] = {
+    "a file moved back": (
+        "undone_in_answer",
+        1,
+        (
+            "Rename a.txt to b.txt",
+            (),
+            call("move_file", source="a.txt", destination="b.txt")
+            + call("move_file", source="b.txt", destination="a.txt"),
+        ),
+    ),
+    "another file deleted": (
+        "unasked_action",
+        1,
+        (
+            "Create b.txt with 'hi'",
+            (),
+            call("write_file", path="b.txt", content="hi") + call("delete_file", path="a.txt"),
+        ),
+    ),
+    "calls without arguments": (
+        "wrong_arguments",
+        3,
+        (
+            "Rename x to y in a.py",
+            (read("a.py", "x = 1"),),
+            edit("a.py", "x = 1", "y = 1") + 3 * call("edit_file"),
+        ),
+    ),
+    "a file deleted after an edit": (
+        "undone_in_answer",
+        2,
+        (
+            "Create a.txt with the word milk",
+            (),
+            call("write_file", path="a.txt", content="milk")
+            + edit("a.txt", "milk", "milk and eggs")
+            + call("delete_file", path="a.txt"),
+        ),
+    ),
     "calls that nobody asked for": (
         "too_many_calls",
         6,
