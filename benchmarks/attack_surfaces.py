@@ -26,7 +26,7 @@ from adapter.conversation.session_steps import SessionLimits
 from adapter.core.errors import AdapterError
 from adapter.core.events import ReasoningDelta, TextDelta, ToolCall, ToolResult
 from adapter.dialects import get_dialect
-from adapter.integrations.mcp import client as mcp_client
+from adapter.integrations.mcp import server_connection
 from adapter.integrations.mcp.client import McpTools
 from adapter.integrations.mcp.server_config import McpServer
 from adapter.recording.file_replay import replay_file
@@ -275,7 +275,7 @@ def _with_native_calls(spec: dict[str, Any], surface: str, ws: Path) -> list[str
 
 def _with_an_mcp_server(case: dict[str, Any], surface: str, ws: Path) -> list[str]:
     """Return the notes, definitions and results of sessions with an MCP server, which changes in ``later`` sessions."""
-    mcp_client.START_S = 8.0
+    server_connection.START_S = 8.0
     shown: list[str] = []
     calls = case.get("calls", [["remote", {}]])
     for number, script in enumerate([case["mcp"], *case.get("later", ())]):

@@ -16,8 +16,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
@@ -27,26 +26,22 @@ from adapter.core.errors import ToolError, UsageError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.tools.operations.permissions import NO_SANDBOX
 from adapter.workspace.paths.descriptor_syscalls import calls
-from adapter.workspace.paths.git_data_detection import find_repositories
 from adapter.workspace.sandbox import landlock, readable_paths
 from adapter.workspace.sandbox.bubblewrap import (
-    MAX_HIDDEN,
     SYSTEM_BINARY,
     MountView,
     build_bwrap_argv,
     find_bwrap,
-    find_identity,
 )
 from adapter.workspace.sandbox.child_process import ProcessSpec
 from adapter.workspace.sandbox.platform_processes import COMMANDS, ChildProcess
+from adapter.workspace.sandbox.protected_paths import IsDenied, find_protected_paths
 from adapter.workspace.sandbox.seccomp import INTERNET, LOCAL, build_socket_filter
 
 Level: TypeAlias = Literal["bwrap", "landlock", "none"]
 Choice: TypeAlias = Literal["auto", "bwrap", "landlock", "none", "require"]
 
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
-MAX_SEARCHED = 200_000
-"""Maximum number of workspace entries checked against the rules that deny paths to commands."""
 PROBE_TIMEOUT_S = 10.0
 """Maximum duration of a sandbox trial, in seconds."""
 NOT_FOUND = 127
@@ -77,10 +72,6 @@ class SandboxSettings:
     def __post_init__(self) -> None:
         if self.level not in get_args(Choice):
             raise UsageError(f"unknown sandbox {self.level!r}; expected one of: {', '.join(get_args(Choice))}")
-
-
-IsDenied: TypeAlias = Callable[[str], bool]
-"""Returns whether rules deny a path, which is relative to the workspace root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +155,6 @@ def _try_level(level: Level, bwrap: str | None) -> str | None:
         return None
     message = b"".join(output).decode("utf-8", "replace").strip()
     return message[-300:] or "a trial run failed"
-
-
-_IdentifiedPaths: TypeAlias = tuple[tuple[str, str], ...]
-"""Pairs of a path and its identity (``device:inode``)."""
 
 
 class ActiveSandbox:
@@ -302,15 +289,17 @@ class ActiveSandbox:
 
     def _build_bubblewrap_job(self, argv: Sequence[str], cwd: Sequence[str]) -> ProcessSpec:
         private = self._create_directories()
-        pinned, frozen, hidden = self._find_protected_paths()
+        protected = find_protected_paths(
+            self._workspace, self._may_write, self._data_directory, hidden=self._hidden, frozen=self._frozen
+        )
         view = MountView(
             self._workspace,
             (*readable_paths.list_system_directories(), *self._read(argv[0])),
             ((f"{private}/tmp", "/tmp"), (f"{private}/home", self._home)),
             write=self._list_outside("write"),
-            pinned=pinned,
-            frozen=frozen,
-            hidden=(*readable_paths.list_secret_paths(), *hidden),
+            pinned=protected.pinned,
+            frozen=protected.frozen,
+            hidden=(*readable_paths.list_secret_paths(), *protected.hidden),
             network=self.settings.network,
         )
         if self._bwrap is None:
@@ -353,61 +342,12 @@ class ActiveSandbox:
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(path)
 
-    def _find_protected_paths(self) -> tuple[_IdentifiedPaths, _IdentifiedPaths, tuple[str, ...]]:
-        """Return the directories that commands may not move, the paths they may not change, and the paths they may not
-        see.
-
-        Directories that contain git's data must not be moved, or a command could replace the data. Raises ToolError if
-        there are too many such paths.
-        """
-        frozen = [path for path in find_repositories(self._workspace) if not self._may_write(path)]
-        holding = {str(directory) for path in frozen for directory in PurePosixPath(path).parents}
-        pinned = sorted(directory for directory in holding if directory.startswith(f"{self._workspace}/"))
-        hidden = [] if self._data_directory is None else [f"{self._workspace}/{self._data_directory}"]
-        if self._has_rules:
-            self._add_denied(frozen, hidden)
-        if len(frozen) + len(hidden) > MAX_HIDDEN:
-            raise ToolError(
-                f"{len(frozen) + len(hidden)} paths are denied by rules, but at most {MAX_HIDDEN} can be hidden "
-                "from a command. Nothing was run; the user can deny their directory instead: 'secrets/'"
-            )
-        return self._with_identity(pinned), self._with_identity(frozen), tuple(hidden)
-
-    def _with_identity(self, paths: Sequence[str]) -> _IdentifiedPaths:
-        known = ((path, find_identity(self._workspace, path)) for path in paths if not self._may_write(path))
-        return tuple((path, identity) for path, identity in known if identity)
-
     def _may_write(self, path: str) -> bool:
         return any(readable_paths.is_below(path, directory) for directory in self._granted["write"])
 
     @property
     def _has_rules(self) -> bool:
         return self._hidden is not None or self._frozen is not None
-
-    def _add_denied(self, frozen: list[str], hidden: list[str]) -> None:
-        """Add the paths that rules deny to ``frozen`` and ``hidden``. Raises ToolError if there are too many."""
-        pending, seen = [""], 0
-        while pending:
-            directory = pending.pop()
-            with suppress(OSError), os.scandir(f"{self._workspace}/{directory}") as entries:
-                for entry in entries:
-                    seen += 1
-                    path = f"{directory}/{entry.name}" if directory else entry.name
-                    if entry.is_symlink():
-                        continue
-                    if self._hidden and self._hidden(path):
-                        hidden.append(entry.path)
-                        continue
-                    if self._frozen and self._frozen(path):
-                        frozen.append(entry.path)  # entries in it may still be hidden
-                    if entry.is_dir():
-                        pending.append(path)
-            if seen > MAX_SEARCHED:
-                raise ToolError(
-                    f"the workspace has more than {MAX_SEARCHED:,} entries, so they cannot all be checked against path "
-                    "rules for commands; nothing was run. The user can start in a smaller directory, "
-                    "or without such rules"
-                )
 
 
 UNSANDBOXED = ActiveSandbox(SandboxSettings("none"), "")

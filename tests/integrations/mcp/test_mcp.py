@@ -27,7 +27,7 @@ import pytest
 from adapter import tool
 from adapter.core.errors import UsageError
 from adapter.dialects import get_dialect
-from adapter.integrations.mcp import client as tools
+from adapter.integrations.mcp import server_connection
 from adapter.integrations.mcp.client import McpTools
 from adapter.integrations.mcp.definition_pins import DefinitionPins
 from adapter.integrations.mcp.server_config import McpServer, parse_servers
@@ -58,7 +58,7 @@ def example() -> McpServer:
 def patient() -> Iterator[None]:
     """A busy machine needs more than the usual time to import the SDK."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tools, "START_S", 200.0)
+        patch.setattr(server_connection, "START_S", 200.0)
         yield
 
 
@@ -240,10 +240,10 @@ def listing(kind: str, number: int = 1) -> McpServer:
 )
 def test_tool_list_of_a_server_is_bounded(monkeypatch, tmp_path, server, count, note):
     """In pages, tools and characters, with notes. Equal names are made distinct."""
-    monkeypatch.setattr(tools, "MAX_PAGES", 20)
-    monkeypatch.setattr(tools, "MAX_TOOLS", 50)
+    monkeypatch.setattr(server_connection, "MAX_PAGES", 20)
+    monkeypatch.setattr(server_connection, "MAX_TOOLS", 50)
     if "1,000" in note:
-        monkeypatch.setattr(tools, "MAX_DEFINITIONS", 1_000)
+        monkeypatch.setattr(server_connection, "MAX_DEFINITIONS", 1_000)
     with McpTools([server], state=str(tmp_path)) as connected:
         assert len({tool.name for tool in connected.tools}) == count
         assert all(len(tool.name) <= 64 for tool in connected.tools)
@@ -253,8 +253,8 @@ def test_tool_list_of_a_server_is_bounded(monkeypatch, tmp_path, server, count, 
 @pytest.mark.parametrize("kind", ["message", "text"])
 def test_results_of_a_server_are_bounded(monkeypatch, tmp_path, kind):
     """A long text is cut; a message without an end ends its server, and the other servers continue."""
-    monkeypatch.setattr(tools, "MAX_MESSAGE", 100_000)
-    monkeypatch.setattr(tools, "MAX_RESULT", 1_000)
+    monkeypatch.setattr(server_connection, "MAX_MESSAGE", 100_000)
+    monkeypatch.setattr(server_connection, "MAX_RESULT", 1_000)
     answers = listing(kind, 300_000 if kind == "message" else 50_000)
     (tmp_path / "w").mkdir()
     with (
@@ -279,7 +279,7 @@ def test_garbage_from_a_server_fails_only_its_call(monkeypatch, tmp_path, progra
     (tmp_path / "w").mkdir()
 
     def run(seconds: float) -> tuple[bool, tuple[str, ...]]:
-        monkeypatch.setattr(tools, "START_S", seconds)
+        monkeypatch.setattr(server_connection, "START_S", seconds)
         with (
             suppress(UsageError),  # neither server is ready, on a busy machine
             McpTools([broken, listing("one")], BLADE, state=str(tmp_path / "state")) as connected,
@@ -397,7 +397,7 @@ def test_server_leaves_no_processes(tmp_path, arguments):
 def test_failed_server_leaves_no_processes(tmp_path, monkeypatch):
     silent = FORKING[: FORKING.index("from tests")] + "time.sleep(600)"
     for limit in (1.0, 3.0, 30.0):  # the more, the busier the machine is
-        monkeypatch.setattr("adapter.integrations.mcp.client.START_S", limit)
+        monkeypatch.setattr("adapter.integrations.mcp.server_connection.START_S", limit)
         told = tmp_path / f"pids-{limit}"
         server = McpServer("silent", (sys.executable, "-c", silent, str(told), "stubborn"))
         with pytest.raises(UsageError, match=f"did not answer within {limit:.0f} s"), McpTools([server]):
@@ -485,7 +485,7 @@ def test_a_server_over_http(tmp_path, protocol, path):
 @pytest.mark.parametrize("size", [50_000, 300_000])
 def test_http_responses_of_a_server_are_bounded(monkeypatch, tmp_path, size):
     """A message that is too large fails its call, and the next one is answered."""
-    monkeypatch.setattr(tools, "MAX_MESSAGE", 100_000)
+    monkeypatch.setattr(server_connection, "MAX_MESSAGE", 100_000)
     texts = iter(["y" * size, "short"])
 
     class Answering(mcp_plain.Handler):

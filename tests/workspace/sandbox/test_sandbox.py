@@ -20,7 +20,7 @@ from adapter.tools.operations import RunCommand, RunProgram, StartCommand
 from adapter.tools.operations.permissions import NO_SANDBOX, PermissionRule
 from adapter.workspace import Workspace
 from adapter.workspace.paths.resolver import WorkspaceRoot
-from adapter.workspace.sandbox import landlock, sandbox
+from adapter.workspace.sandbox import landlock, protected_paths, sandbox
 from adapter.workspace.sandbox.background_commands import BackgroundCommands
 from adapter.workspace.sandbox.bubblewrap import CHANGED, find_identity
 from adapter.workspace.sandbox.readable_paths import (
@@ -502,7 +502,7 @@ def test_repository_swapped_for_link_is_not_mounted(root, confine, bwrap, tmp_pa
         return identity
 
     confinement = confine("bwrap")
-    monkeypatch.setattr(sandbox, "find_identity", then_swapped)
+    monkeypatch.setattr(protected_paths, "find_identity", then_swapped)
     # Without a place of that name in the sandbox, bubblewrap would refuse by itself.
     (Path(confinement._create_directories()) / "home" / ".config").mkdir()
     run = run_command(root, RunCommand("cat ~/.config/token sub/.git/token; touch ran"), confinement)
@@ -589,7 +589,7 @@ def test_too_many_denied_paths_are_an_error(directory, bwrap, monkeypatch):
     rules = [PermissionRule.parse("deny", "read_file(*.env)")]
     for limit in ("MAX_HIDDEN", "MAX_SEARCHED"):
         with monkeypatch.context() as patch:
-            patch.setattr(sandbox, limit, 10)
+            patch.setattr(protected_paths, limit, 10)
             with Workspace(directory, approve=lambda _: True, sandbox="bwrap", rules=rules) as workspace:
                 result = workspace.run("run_command", {"command": "echo ran", "cwd": "."})
         assert not result.ok
