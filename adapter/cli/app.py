@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperOption
 
-from adapter.cli.options import HELP_ALL_HINT, refuse_empty_paths, show_hidden_options
+from adapter.cli.options import HELP_ALL_HINT, explain_invalid_option, refuse_empty_paths, show_hidden_options
 from adapter.cli.shell_completion import complete_values
 from adapter.core.version import __version__
 
@@ -42,6 +42,13 @@ class _Command(TyperCommand):
             if isinstance(param, TyperOption) and param.is_flag:
                 param.metavar = ""
         return params
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            explain_invalid_option(error, ctx)
+            raise
 
     def shell_complete(self, ctx: Context, incomplete: str) -> Any:
         show_hidden_options(self)

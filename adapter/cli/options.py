@@ -182,6 +182,22 @@ def takes_settings(settings: type[Any]) -> Callable[[Callable[..., None]], Calla
     return decorate
 
 
+def explain_invalid_option(error: typer.BadParameter, context: Any) -> None:
+    """Rewrite the message of a value that pydantic rejects, and add the value and its origin: a variable or file."""
+    from pydantic import ValidationError
+
+    from adapter.core.validation_errors import simplify_message
+
+    if not isinstance(cause := error.__cause__, ValidationError) or error.param is None:
+        return
+    name, detail = str(error.param.name), cause.errors(include_url=False)[0]
+    error.message = f"{simplify_message(detail['msg'])}, got {detail['input']!r}"
+    variable = f"{context.auto_envvar_prefix}_{name.upper()}"
+    origins = {"ENVIRONMENT": variable, "DEFAULT_MAP": context.params.get("config")}
+    if origin := origins.get(getattr(context.get_parameter_source(name), "name", "")):
+        error.param_hint = f"{error.param.get_error_hint()}, from {origin}"
+
+
 def refuse_empty_paths(command: Callable[..., Any]) -> None:
     """Make all path parameters of ``command`` reject an empty string, which may come from an unset variable. It would
     otherwise mean the current folder."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +37,9 @@ _model = define_settings_group("Model and prompt", is_advanced=True)
 _clients = define_settings_group("Clients", is_advanced=True)
 _retry = define_settings_group("Retries", is_advanced=True)
 _process = define_settings_group("Process and telemetry", is_advanced=True)
+
+
+_ORIGIN, _HOST = r"null|[\w+.-]+://[^/*\s]+/?", r"[^/*\s]+"
 
 
 @dataclass(frozen=True)
@@ -197,8 +203,12 @@ class ServeSettings:
             template=load_chat_template(self.template) if self.template else None,
             store=self.store,
             retry_s=self.retry,
-            origins=tuple(each.rstrip("/") for each in self.allow_origin or ()),
-            trusted_hosts=tuple(self.trusted_host or ()),
+            origins=_check_hosts(
+                self.allow_origin, _ORIGIN, "--allow-origin", "an origin, such as http://localhost:3000"
+            ),
+            trusted_hosts=_check_hosts(
+                self.trusted_host, _HOST, "--trusted-host", "a host name without wildcards, such as llm.example"
+            ),
             pass_admin=self.pass_admin,
             workers=self.workers,
             drain_s=self.drain,
@@ -209,13 +219,32 @@ class ServeSettings:
         )
 
 
+def _find_misspelled_variables() -> Iterator[str]:
+    """Yield a warning for each variable that resembles an option's, such as ``ADAPTER_MAX_STREAM``."""
+    known = [each.name.upper() for each in fields(ServeSettings)]
+    for name in sorted(each.removeprefix("ADAPTER_") for each in os.environ if each.startswith("ADAPTER_")):
+        if name not in known and (near := get_close_matches(name, known, 1, 0.8)):
+            yield f"warning: ADAPTER_{name} has no effect; did you mean ADAPTER_{near[0]}?"
+
+
+def _check_hosts(values: list[str] | None, pattern: str, option: str, expected: str) -> tuple[str, ...]:
+    """Return the values of ``option`` without a slash at the end. Raises UsageError if one would match no request."""
+    for value in values or ():
+        if not re.fullmatch(pattern, value):
+            raise UsageError(f"invalid {option} {value!r}; expected {expected}")
+    return tuple(each.rstrip("/") for each in values or ())
+
+
 @takes_settings(ServeSettings)
 def serve(settings: ServeSettings) -> None:
     """Serve an OpenAI-compatible API that adds tool calling."""
     try:
         from adapter.server.app import serve as run_server
+        from adapter.server.telemetry.logs import log_message
     except ImportError as error:
         raise UsageError(f"{error.name} is not installed: {build_install_command('server')}") from error
 
     limit_malloc_arenas()
+    for note in _find_misspelled_variables():
+        log_message(note)
     run_server(settings.build_server_settings())

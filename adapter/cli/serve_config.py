@@ -27,6 +27,7 @@ import typer
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from adapter.cli.user_config import read_toml
+from adapter.core.errors import UsageError
 from adapter.grammars.constraint_mode import Constraint
 from adapter.parsing.formats import get_format
 from adapter.prompting.calling_setup import CallingSetup
@@ -88,7 +89,12 @@ def read_model_setups(path: Path | None) -> dict[str, CallingSetup]:
 
     Returns {} if ``path`` is None. Raises UsageError if the file is invalid.
     """
-    setups = {name: each.to_setup() for name, each in _read_models(path).items()}
+    setups = {}
+    for name, each in _read_models(path).items():
+        try:
+            setups[name] = each.to_setup()
+        except UsageError as error:
+            raise UsageError(f"{path}: models.{name}.format: {error}") from error
     return {name: setup for name, setup in setups.items() if setup is not None}
 
 

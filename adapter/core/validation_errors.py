@@ -20,7 +20,7 @@ _REPLACEMENTS = (
     (r"a valid dictionary or instance of \w+|a valid dictionary or object.*|an object|a valid dictionary", "an object"),
     (r"a valid (string|integer|number|boolean|list|tuple)", r"a \1"),
     (r"\ba integer", "an integer"),
-    (r", unable to parse.*$", ""),
+    (r", unable to (parse|interpret).*$", ""),
 )
 """Patterns for pydantic's wording, with their replacements, applied in order."""
 

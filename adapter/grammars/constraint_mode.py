@@ -26,7 +26,7 @@ def parse_constraint_mode(name: str | None) -> Constraint | None:
             return constraint
     if name is None:
         return None
-    raise UsageError(f"unknown constraint {name!r}; expected {', '.join(CONSTRAINTS)}")
+    raise UsageError(f"unknown constraint {name!r}; expected auto, {', '.join(CONSTRAINTS)}")
 
 
 GUIDE_MODES = ("auto", "on", "off")

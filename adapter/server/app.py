@@ -149,6 +149,7 @@ def serve(settings: ServerSettings) -> None:
         )
         message = f"cannot listen on {settings.host}:{settings.port}: {error.strerror}"
         raise UsageError(f"{message}. Choose another {choose}.") from error
+    _store(settings).close()  # create its tables once, and report an unusable file now
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     own = f"http://{host}:{listener.getsockname()[1]}/v1"
     if settings.log_json:
@@ -182,7 +183,6 @@ def _serve_with_workers(settings: ServerSettings, listener: socket.socket) -> No
 
     if settings.store is None:
         log_message("responses are not stored, because workers share no memory; pass --store FILE to store them")
-    _store(settings).close()  # create its tables once, and report an unusable file now
     with TemporaryDirectory(prefix="adapter-metrics-") as folder:
         os.environ.setdefault("MALLOC_ARENA_MAX", "1")  # as `adapter.cli` does for its own process
         if settings.metrics:

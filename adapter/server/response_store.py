@@ -95,7 +95,8 @@ class ResponseStore:
                 os.close(open_private(file, os.O_RDWR))
             self._tables = _open(file)
         except (OSError, sqlite3.Error) as error:
-            raise UsageError(f"cannot store responses in {str(file)!r}: {error}. Choose another --store.") from error
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise UsageError(f"cannot store responses in {str(file)!r}: {reason}. Choose another --store.") from error
 
     @property
     def is_enabled(self) -> bool:

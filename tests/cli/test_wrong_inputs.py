@@ -2,11 +2,14 @@
 
 import re
 import socket
+import subprocess
+import sys
 import threading
 
 import pytest
 
 from tests.command_line import adapter
+from tests.http_requests import send
 
 DEAD = "http://127.0.0.1:9"
 """Port 9 (discard) has no listener."""
@@ -33,6 +36,7 @@ def folder(tmp_path_factory):
         "fails.py": "1/0\n", "patch.json": '[{"old_text": "hello", "new_text": "bye"}]',
         "header.jsonl": '{"kind": "header"}\n', "kind.jsonl": '{"kind": "other"}\n', "x.parquet": "PAR1nope",
         "tool.json": '[{"name": "f", "parameters": 3}]', "mcp.json": '{"mcpServers": 3}',
+        "words.toml": 'max-streams = "four"', "model.toml": '[models.m]\nformat = "hermez"',
     }  # fmt: skip
     for name, text in texts.items():
         (place / name).write_text(text)
@@ -218,6 +222,16 @@ CASES = {
         (["demo", "--keep", "a.txt/b"], 2, "Not a directory"),
         (["doctor", "-w", "missing", "--sandbox", "x"], 2, ""),
         (["serv"], 2, "serve"),
+    ],
+    "serve options": [
+        ([*SERVE, "--port", "70000"], 2, "'--port': must be less than or equal to 65535, got '70000'"),
+        ([*SERVE, "--max-streams", "many"], 2, "'--max-streams': must be an integer, got 'many'"),
+        ([*SERVE, "--constraint", "x"], 2, "expected auto, off,"),
+        *(([*SERVE, "--allow-origin", each], 2, "expected an origin") for each in ("localhost", "*", "http://a/b", "")),
+        *(([*SERVE, "--trusted-host", each], 2, "expected a host name") for each in ("http://a", "*.a", "")),
+        ([*SERVE[:3], "--port", "0", "--store", "missing/x.db"], 2, "^adapter: cannot store .*: No such file or dir"),
+        ([*SERVE, "--config", "words.toml"], 2, "'--max-streams', from words.toml: must be an integer, got 'four'"),
+        ([*SERVE, "--config", "model.toml"], 2, "model.toml: models.m.format: unknown format 'hermez'"),
         (["--verson"], 2, "--version"),
     ],
 }  # fmt: skip
@@ -282,14 +296,38 @@ def test_unwritable_home_is_reported(words, home, tmp_path):
     assert not RAW_WORDING.search(done.stderr)
 
 
-def test_serve_warns_of_an_unreachable_model_server(tmp_path):
+@pytest.mark.parametrize("value", ["lots", "0"])
+def test_invalid_variable_is_named(value, tmp_path):
+    done = adapter(*SERVE, cwd=tmp_path, env={"ADAPTER_MAX_STREAMS": value, "COLUMNS": "200", "TERMINAL_WIDTH": "200"})
+    assert not list(faults(done, 2, rf"'--max-streams', from ADAPTER_MAX_STREAMS: must be .*, got '{value}'")), done
+
+
+def test_serve_warns_of_an_unreachable_model_server_and_a_misspelled_variable(tmp_path):
     import time
 
     from tests.command_line import started
 
-    with started("serve", "--upstream", DEAD, "--port", "0", cwd=tmp_path) as run:
-        assert run.first_lines().startswith("serving http://")
+    variables = {"ADAPTER_MAX_STREAM": "4", "ADAPTER_OTHER": "1"}
+    with started("serve", "--upstream", DEAD, "--port", "0", cwd=tmp_path, env=variables) as run:
+        run.first_lines()
         until = time.monotonic() + 60
         while "no HTTP server answers" not in run.stderr.read_text() and time.monotonic() < until:
             time.sleep(0.01)
-        assert f"warning: no HTTP server answers at {DEAD}/v1" in run.stderr.read_text()
+        misspelled, serving, unreachable = run.stderr.read_text().splitlines()
+        assert misspelled == "warning: ADAPTER_MAX_STREAM has no effect; did you mean ADAPTER_MAX_STREAMS?"
+        assert serving.startswith("serving http://")
+        assert unreachable.startswith(f"warning: no HTTP server answers at {DEAD}/v1")
+
+
+def test_server_outlives_the_reader_of_its_log(tmp_path):
+    """Its log is a pipe that a program closes after the first line."""
+    command = [sys.executable, "-m", "adapter", "serve", "--upstream", DEAD, "--port", "0"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr
+        address = server.stderr.readline().split()[1].rstrip(",")
+        server.stderr.close()
+        try:
+            for _ in range(2):  # the first one logs
+                assert send(address, "/v1/models")[0] == 502
+        finally:
+            server.terminate()

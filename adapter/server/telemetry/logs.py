@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from adapter.core.events import Json
@@ -19,7 +20,7 @@ def log_message(note: str) -> None:
     if _as_json:
         _write("info", {"message": note})
     else:
-        print(note, file=sys.stderr, flush=True)
+        _write_line(note)
 
 
 def use_json_logs() -> None:
@@ -76,5 +77,10 @@ def _write(level: str, fields: Mapping[str, Json]) -> None:
     head: dict[str, Json] = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level}
     if request := get_current_request().id:
         head["request_id"] = request
-    sys.stderr.write(json.dumps(head | dict(fields)) + "\n")
-    sys.stderr.flush()
+    _write_line(json.dumps(head | dict(fields)))
+
+
+def _write_line(line: str) -> None:
+    with suppress(OSError):  # a full disk, or a pipe that its reader closed, must not stop the server
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
