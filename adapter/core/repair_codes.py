@@ -41,7 +41,7 @@ REPAIRS: dict[str, str] = {
     "unescaped-quote": "unescaped quotes inside a string were kept",
     "doubled-backslash": "backslashes that were written twice before quotes were dropped",
     "escaped-quotes": "escaped quotes were read as string delimiters",
-    "invalid-escape": "an escape that is invalid, or a backspace or form feed next to a word, was kept verbatim",
+    "invalid-escape": "an escape that is invalid, or that begins a word like `\\theta` or `\\bfoo`, was kept verbatim",
     "key-without-value": "a key without a value, or an optional argument that was null, was dropped",
     "number-spelling": "a number in a non-JSON notation was accepted",
     "lone-surrogate": "half of a surrogate pair was replaced",

@@ -15,6 +15,7 @@ from adapter.core.json.strict import decode_strict, is_encodable
 from adapter.parsing.format import BodySource
 from adapter.tools.coercion import has_schema_type
 from adapter.tools.decoded_json_calls import ABOUT_KEYS, NAME_KEYS, Normalizer
+from adapter.tools.literal_backslashes import MAY_BE_LITERAL
 from adapter.tools.tool import Tool
 
 WAIT_LIMIT = 1000
@@ -34,9 +35,9 @@ _VALID = (
     r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
 _MEMBER = re.compile(rf'\s*+(?P<comma>,?)\s*+(?P<key>"(?:{_VALID})*")\s*:\s*')
-_STRING_TEXT = re.compile(rf"(?:(?!\\[bf]|\\\\(?:\"|\Z))(?:{_VALID}|[\n\t]))+")
-r"""Matches text inside a string that no repair changes. Two things are excluded: ``\b`` and ``\f``, which may be meant
-literally, as in ``\frac``, and a backslash before a quote, because the quote may have been escaped twice."""
+_STRING_TEXT = re.compile(rf"(?:(?!\\[bf]|\\\\(?:\"|\Z)|{MAY_BE_LITERAL})(?:{_VALID}|[\n\t]))+")
+r"""Matches text inside a string that no repair changes. Excluded are escapes that may be meant literally, as in
+``\frac`` and ``\theta``, and a backslash before a quote, because the quote may have been escaped twice."""
 _RAW = str.maketrans({"\n": "\\n", "\t": "\\t"})
 _STRING_ENDS = re.compile(r'(\\\\)?"\s*([,}])')
 _BEGINS_STRING = re.compile(rf'"(?:{_VALID}|[\n\t])')

@@ -16,6 +16,7 @@ from adapter.tools import argument_synonyms
 from adapter.tools.argument_synonyms import normalize_key
 from adapter.tools.coercion import coerce_to_schema, list_types
 from adapter.tools.decoded_json_calls import extract_calls, looks_like_call
+from adapter.tools.literal_backslashes import restore_backslashes
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 
@@ -37,9 +38,6 @@ _NAME_LIKE = re.compile(r"[\w .:-]*")
 """Matches every string that may be meant as a tool's name."""
 
 _WRAPPERS = ("arguments", "parameters", "args", "input", "params", "kwargs", "properties")
-_ESCAPED_BY_ACCIDENT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
-_WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/\n\t\r\x08\f][^\"<>|?*]*")
-_PATH_WORDS = ("path", "file", "dir", "folder", "cwd")
 
 _AROUND_NAMES = ": \\\"'\n{}[],<>|"
 """Punctuation that models write next to an argument's name. Qwen3.6 writes ``name:``."""
@@ -67,10 +65,9 @@ def normalize_call(name: str, arguments: JsonObject, tools: ToolSet) -> tuple[st
         if key not in tool.required and _is_absent(value, schema):
             repairs["key-without-value"] = None
             continue
-        if isinstance(value, str) and value[1:2] == ":" and (path := _restore_backslashes(key, value)) != value:
-            value = path
-            repairs["windows-path"] = None
-        named[key] = value
+        named[key], more = restore_backslashes(key, value)
+        if more:
+            repairs.update(dict.fromkeys(more))
     return tool.name, named, tuple(repairs)
 
 
@@ -110,13 +107,6 @@ def find_tool_with_arguments(arguments: JsonObject, tools: ToolSet) -> Tool | No
 def _takes(tool: Tool, arguments: JsonObject) -> bool:
     names = {key if key in tool.properties else match_parameter(key, tool) for key in arguments}
     return names <= tool.properties.keys() and names >= {*tool.required}
-
-
-def _restore_backslashes(key: str, value: str) -> str:
-    r"""Restore a Windows path such as ``"C:\new\test"``, whose ``\n`` and ``\t`` were decoded as JSON escapes."""
-    if not _WINDOWS_PATH.fullmatch(value) or not any(word in key.lower() for word in _PATH_WORDS):
-        return value
-    return "".join(_ESCAPED_BY_ACCIDENT.get(char, char) for char in value)
 
 
 def _unwrap_arguments(arguments: JsonObject, tool: Tool, repairs: dict[str, None]) -> JsonObject:

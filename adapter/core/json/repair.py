@@ -426,7 +426,7 @@ class JsonRepairer:
 
 
 _LETTER_ESCAPE = re.compile(r"(?<!\\)\\[bfnrtu]")
-_WINDOWS_PATH = re.compile(r"(?:[A-Za-z]:)?\\{1,2}\w")
+_WINDOWS_PATH = re.compile(r"(?:[A-Za-z]:\\{1,2}|\\\\(?=[\w.-]+\\))\w")
 _ESCAPED_TEXT = re.compile(r"[^\"\\\x00-\x1f]+")
 _REST_IS_SPACE = re.compile(r"\s*\Z")
 _BRACKET = re.compile(r"[}\]]")

@@ -226,9 +226,22 @@ _STRICT = json.JSONDecoder(
     parse_int=_parse_bounded_int,
     parse_float=parse_finite_float,
 )
-LITERAL_ESCAPE = re.compile(r"\\(?:b(?=[\w(\[])|(?<=[^\\][\w)\]]\\)b|f(?=[a-z]))")
+LATEX_COMMANDS = (
+    "theta", "times", "tilde", "tfrac", "tbinom", "therefore", "tanh", "triangle", "triangleq", "text{", "textbf{",
+    "textit{", "textrm{", "texttt{", "title{", "tag{", "nabla", "notin", "newcommand", "newline", "newpage", "noindent",
+    "nonumber", "nolimits", "natural", "nearrow", "rho", "rangle", "right", "rightarrow", "rceil", "rfloor",
+    "renewcommand", "ref{",
+)  # fmt: skip
+"""LaTeX commands that begin with an escape, such as ``\\t``. Without that letter, none is a word that begins a line or
+follows a tab."""
+SHORT_LATEX_COMMANDS = ("tau", "to", "tan", "top", "neq", "neg")
+"""The same, but they are certain only after a space or bracket, or next to another command."""
+_LATEX = "|".join(map(re.escape, (*LATEX_COMMANDS, *SHORT_LATEX_COMMANDS)))
+LITERAL_ESCAPE = re.compile(r"\\(?:b(?=[\w(\[])|(?<=[^\\][\w)\]*+?}]\\)b|f(?=[a-z]))")
 r"""Matches ``\b`` or ``\f`` next to a word, as in ``\bword\b`` or ``\frac``, where models mean a backslash."""
-LAYOUT_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[nrt](?![a-z])|(?<=[\w;:,.)}\]>\"'])\\[nrt])")
+LAYOUT_ESCAPE = re.compile(
+    rf"(?<!\\)(?:\\\\)*(?:\\[nrt](?![a-z])|(?<=[\w;:,.)}}\]>\"'])\\(?!(?:{_LATEX})(?:(?<=\{{)|(?![A-Za-z])))[nrt])"
+)
 """Matches an escape for a line break or tab, unless it begins a word such as ``\\nabla``."""
 PUNCTUATION_ESCAPE = re.compile(r"\\([\"'`/\\])")
 ITEM_BOUNDARY = re.compile(r"[\"'][ \t]*,|,[ \t]*[\"']")

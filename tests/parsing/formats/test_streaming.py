@@ -116,12 +116,13 @@ def test_argument_deltas_join_to_call_arguments(name):
 
 @pytest.mark.parametrize("name", WRITE_JSON)
 def test_json_arguments_are_streamed_immediately(name):
-    """Every piece that contains text of a string is emitted before the next piece."""
+    """Every piece that contains text of a string is emitted before the next piece, unless an escape in it may begin a
+    LaTeX command."""
     text = FORMATS[name].encode_calls([("write_file", ARGUMENTS)])
     for expected_format, size in itertools.product((name, None), (1, 4)):
         events = stream(text, expected_format, size, stream_arguments=True)
         deltas = [event for event in events if isinstance(event, ToolCallDelta)]
-        assert len(deltas) > len(json.dumps(ARGUMENTS, ensure_ascii=False)) / size * 0.8
+        assert len(deltas) > len(json.dumps(ARGUMENTS, ensure_ascii=False)) / size * 0.7
 
 
 def test_argument_deltas_need_the_option():
