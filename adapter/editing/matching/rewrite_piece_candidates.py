@@ -99,12 +99,23 @@ class PieceCandidates:
         return len(self._places.get(line, ())) == 1
 
     def _sum_name_bits(self, names: Counter[str]) -> float:
-        return sum(count * log2(2 * len(self._old) / self._name_counts[name]) for name, count in names.items())
+        return sum(count * log2(2 * len(self._old) / len(self._lines_by_name[name])) for name, count in names.items())
 
     @cached_property
-    def _name_counts(self) -> Counter[str]:
-        """The number of lines of the file that contain each name."""
-        return Counter(name for line in self._old for name in {*NAME.findall(line)})
+    def _lines_by_name(self) -> dict[str, list[int]]:
+        """The lines of the file that contain each name."""
+        lines: dict[str, list[int]] = defaultdict(list)
+        for index, line in enumerate(self._old):
+            for name in {*NAME.findall(line)}:
+                lines[name].append(index)
+        return lines
+
+    def _find_only_line_with(self, text: str) -> int:
+        """Return the only line of the file that contains ``text``. Return -1 if there is none, or if each name in
+        ``text`` occurs in more than `MAX_PLACES` lines."""
+        lines = min((self._lines_by_name.get(name, []) for name in NAME.findall(text)), key=len, default=[])
+        found = [line for line in lines if text in self._old[line]] if len(lines) <= MAX_PLACES else []
+        return found[0] if len(found) == 1 else -1
 
     @cached_property
     def _head_counts(self) -> Counter[Head]:

@@ -45,7 +45,6 @@ NEXT_TO = 60
 MIN_REWRITTEN = 0.5
 """Lines that only a larger span deletes count as rewritten if the added lines contain at least this share of their
 names."""
-
 LINES_PER_HINT = 50
 """Maximum number of additional lines that a span may have for each hint that it is the place of a piece."""
 MANY_NAMES = 5
@@ -113,15 +112,13 @@ class PiecePlacer(PieceCandidates):
         for index in sorted(omitted):
             for name in gone.intersection(NAME.findall(self._old[index])):
                 kept[name].append(index)
-        return [hint for name, hint in kept.items() for _ in range(1 + (self._name_counts[name] == 2))]
+        return [hint for name, hint in kept.items() for _ in range(1 + (len(self._lines_by_name[name]) == 2))]
 
     def _find_moved_lines(self, spans: Sequence[Placement], omitted: Set[int]) -> list[list[int]]:
         """Return the ``omitted`` lines that contain a line that a piece adds, and that no other line of the file
         contains. Each is listed twice, to count as two hints."""
-        written = {line for each in map(self._fit, self._pieces, spans) for line in each.added}
-        text = "\n".join(self._old)
-        moved = [part for line in written if text.count(part := line.rstrip(",;")) == 1]
-        return [[line] for part in moved if (line := text.count("\n", 0, text.index(part))) in omitted] * 2
+        added = {line.rstrip(",;") for each in map(self._fit, self._pieces, spans) for line in each.added}
+        return [[line] for line in map(self._find_only_line_with, added) if line in omitted] * 2
 
     def _is_hinted(self, span: Placement, other: Placement, hints: Sequence[Sequence[int]]) -> bool:
         """Return whether ``other`` covers enough ``hints`` for the lines by which it is larger than ``span``."""
@@ -147,10 +144,11 @@ class PiecePlacer(PieceCandidates):
         """Return whether the model may have meant the span ``other``: both ends fit, and it keeps more of the piece's
         lines or deletes fewer."""
         is_larger, is_smaller = _contains(other, span), _contains(span, other)
+        is_unsure = (other.start != span.start and here.kept_above < DISTINCTIVE_LETTERS) or (
+            other.end != span.end and here.kept_below < DISTINCTIVE_LETTERS
+        )
         if is_larger and here.lost and not here.written:  # only deletes lines, perhaps more than here
-            return (other.start < span.start and here.kept_above < DISTINCTIVE_LETTERS) or (
-                other.end > span.end and here.kept_below < DISTINCTIVE_LETTERS
-            )
+            return is_unsure
         if other.end - other.start == 1 and not loses_name:
             return False
         there = self._fit(piece, other)
@@ -162,6 +160,8 @@ class PiecePlacer(PieceCandidates):
         if is_smaller:
             if self._repeats_head(piece, span, other):
                 return False
+            if keeps_ends and not here.lost and not there.lost:  # both only insert, but different lines
+                return is_unsure
             if keeps_ends and not self._is_rewritten(piece, other, span):
                 return True
             is_changed = there.lost > 0 and not loses_name  # both change lines, and `span` scores more
