@@ -6,7 +6,7 @@ replacements are inserted only after all patches are located.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -16,8 +16,8 @@ from adapter.core.argument_checks import NONE, check_types
 from adapter.core.errors import EditError, FormatError, UsageError
 from adapter.core.events import Json
 from adapter.core.text.diffs import LineChange as LineChange
-from adapter.core.text.diffs import find_changes, render_unified_diff
-from adapter.core.text.lines import split_lines, to_lf
+from adapter.core.text.diffs import list_changed_offsets, render_unified_diff
+from adapter.core.text.lines import to_lf
 from adapter.editing.document import TextDocument, format_line_range, normalize_newlines
 from adapter.editing.edit_splicing import LineEdit, iter_changed_lines, list_change_offsets, splice_edits, trim_context
 from adapter.editing.matching.document_index import DocumentIndex
@@ -170,13 +170,8 @@ def _patch_notebook(text: str, sources: str, patches: Sequence[Patch], path: str
         if result.notes:
             raise
         return result
-    places = tuple(_find_changed_offsets(text, patched))
+    places = tuple(list_changed_offsets(text, patched))
     return replace(result, text=patched, diff=render_unified_diff(text, patched, path), places=places)
-
-
-def _find_changed_offsets(text: str, patched: str) -> Iterator[int]:
-    lines = split_lines(patched)
-    return (sum(map(len, lines[: change.new_start])) for change in find_changes(split_lines(text), lines))
 
 
 _Groups: TypeAlias = Sequence[Sequence[ResolvedEdit]]

@@ -7,12 +7,12 @@ added or removed therefore counts as changed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from rapidfuzz.distance import LCSseq
 
-from adapter.core.text.lines import count_common_prefix
+from adapter.core.text.lines import count_common_prefix, split_lines
 from adapter.core.text.plurals import pluralize
 
 CONTEXT_LINES = 3
@@ -65,6 +65,13 @@ def describe_changed_lines(before: str, after: str) -> str:
             parts.append(f"line {first} {verb}" if first == last else f"lines {first}-{last} {verb}")
     more = [f"and {pluralize(len(parts) - MAX_LISTED, 'more change')}"] if len(parts) > MAX_LISTED else []
     return ", ".join(parts[:MAX_LISTED] + more)
+
+
+def list_changed_offsets(before: str, after: str) -> list[int]:
+    """Return the offset in ``after`` of each change's first line."""
+    lines = split_lines(after)
+    offsets = [0, *accumulate(map(len, lines))]
+    return [offsets[change.new_start] for change in find_changes(split_lines(before), lines)]
 
 
 def find_changes(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:

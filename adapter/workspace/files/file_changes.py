@@ -3,8 +3,9 @@
 A change is planned first and committed after approval. The plan contains the diff, and the commit makes exactly that
 change or none. While a file is replaced, programs see either the old file or the new one.
 
-If a file changed since the model read it, an edit is still applied if its old text matches exactly. Overwriting the
-file is refused, with a description of the change. A file that the model never read may be overwritten, as every tool
+If a file changed since the model read it, an edit is still applied if its old text matches exactly. If the old text
+matches the version that the model read, the edit is made there and merged with the other changes. Overwriting the file
+is refused, with a description of the change. A file that the model never read may be overwritten, as every tool
 description promises. The result then has a note, and the change can be undone.
 """
 
@@ -28,6 +29,7 @@ from adapter.workspace.files.file_patching import (
     describe_choice,
     iter_changed_lines,
     patch_bytes,
+    patch_earlier_version,
 )
 from adapter.workspace.paths import tree_ops
 from adapter.workspace.paths.os_errors import convert_os_errors
@@ -38,6 +40,7 @@ from adapter.workspace.workspace_context import WorkspaceContext
 
 MAX_FILES = 200
 """Maximum number of files in one change, each of which may need a lock."""
+_NOTHING_TO_DO = frozenset({"already applied", "no change"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,8 @@ class FileChange:
             if after is None:
                 context.read_tracker.forget(file.parts)
             else:
-                context.read_tracker.note(file.parts, after)
+                is_patched = not isinstance(self.outcome, ops.FileWritten)
+                context.read_tracker.note(file.parts, after, is_patched=is_patched)
         return replace(self.outcome, notes=(*self.outcome.notes, *notes))
 
 
@@ -132,16 +136,29 @@ def plan_patch(context: WorkspaceContext, operation: ops.PatchText) -> FileChang
 def _apply_patches(
     context: WorkspaceContext, file: FileState, data: bytes, operation: ops.PatchText
 ) -> tuple[PatchResult, bytes]:
-    """Return the patched text and its bytes. Patches must match exactly if the file changed since the model read it."""
-    display_path = file.display_path
+    """Return the patched text and its bytes.
+
+    If patches do not match exactly, or the file has changed since the model read it, they are applied to the version
+    that the model read, and the changes are merged. Otherwise, patches of a changed file must match exactly.
+    """
+    display_path, tracker = file.display_path, context.read_tracker
     operation = replace(operation, patches=apply_edit_mode(operation.patches, context.edits))
-    changed = context.read_tracker.describe_change(file.parts, data) if data == file.data else ""
+    changed = tracker.describe_change(file.parts, data) if data == file.data else ""
     since = f" {display_path} has changed since you read it ({changed}); read it again." * bool(changed)
+    failure: EditError | None = None
     try:
         result, after = patch_bytes(data, operation, display_path, context.encoding)
+        is_exact = all(match.strictness == "exact" and not match.notes for match in result.matches)
     except EditError as error:
-        raise EditError(f"{display_path}: {error}{since}", error.failures, error.kinds) from None
-    if since and any(match.notes or match.strictness != "exact" for match in result.matches):
+        failure, is_exact = error, False
+    if data == file.data and (changed or not (is_exact or (failure and _NOTHING_TO_DO.intersection(failure.kinds)))):
+        for version in tracker.list_earlier_versions(file.parts, data):
+            merged = patch_earlier_version(version, data, operation, display_path, context.encoding, is_exact=is_exact)
+            if merged:
+                return merged
+    if failure:
+        raise EditError(f"{display_path}: {failure}{since}", failure.failures, failure.kinds) from None
+    if since and not is_exact:
         raise EditError(f"{display_path}: the patches match only approximately and were not applied.{since}")
     return result, after
 

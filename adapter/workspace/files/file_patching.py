@@ -9,13 +9,16 @@ from itertools import accumulate
 from typing import get_args
 
 from adapter.core.errors import EditError, UsageError
+from adapter.core.text.diffs import list_changed_offsets, render_unified_diff
 from adapter.core.text.lines import split_lines
 from adapter.editing import AppliedPatch, PatchResult, patch_text
+from adapter.editing.three_way_merge import merge_changes
 from adapter.tools.operations import ChangedLine, Edits, EmptyOldText, Hunk, Patch, PatchText, WholeFileRewrite
 from adapter.workspace.changes.encoding_detection import check_new_characters
 from adapter.workspace.changes.text_codec import decode, decode_bytes, encode, encode_text
 
 _TOLERATED = 'the tool requires exact text; a different text was accepted because of edits="tolerant"'
+_MERGED = "the patches were applied to the version that you read, and merged with the changes made since"
 
 
 def resolve_edit_mode(name: str | None) -> Edits | None:
@@ -67,6 +70,38 @@ def patch_bytes(
             "was changed."
         )
     return result, after
+
+
+def patch_earlier_version(
+    version: bytes, data: bytes, operation: PatchText, display_path: str, encoding: str | None, *, is_exact: bool
+) -> tuple[PatchResult, bytes] | None:
+    """Apply patches to an earlier ``version`` of a file, and merge the change into ``data``, the file's content.
+
+    ``is_exact``: the patches match ``data`` exactly. Then the earlier version decides only if it has several matches,
+    or if the patch is a whole file. Return None if the patches do not match the version exactly, or if the result is
+    uncertain. Raises EditError if the lines to change have changed since.
+    """
+    earlier, decoded = decode(version, display_path, encoding), decode(data, display_path, encoding)
+    if earlier.guessed or decoded.guessed or any(patch.exact for patch in operation.patches):
+        return None
+    try:
+        result = _patch(earlier.text, operation.patches, operation, display_path)
+    except EditError:
+        return None
+    has_choice = any(match.notes for match in result.matches)
+    has_choice |= any(isinstance(patch, WholeFileRewrite) for patch in operation.patches)
+    if any(match.strictness != "exact" for match in result.matches) or (is_exact and not has_choice):
+        return None
+    try:
+        text = merge_changes(earlier.text, result.text, decoded.text)
+    except EditError as error:
+        raise EditError(f"{display_path}: {error}. Read the file again. Nothing was changed.") from None
+    if text is None or text == decoded.text:
+        return None
+    diff = render_unified_diff(decoded.text, text, display_path)
+    merged = replace(result, text=text, diff=diff, places=tuple(list_changed_offsets(decoded.text, text)))
+    merged = replace(merged, notes=(*result.notes, _MERGED))
+    return merged, encode(text, decoded.encoding, display_path)
 
 
 def _patch(text: str, patches: Sequence[Patch], operation: PatchText, display_path: str) -> PatchResult:

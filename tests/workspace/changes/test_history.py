@@ -329,6 +329,58 @@ def test_edits_of_changed_file_require_exact_match(run, refusal, stocked):
     assert (stocked / "a.txt").read_text() == "a1\n    b\na3\nmore\n"
 
 
+TWINS = """def load(path):
+    text = read(path)
+    return parse(text)
+
+
+def save(path, rows):
+    text = render(rows)
+    return write(path, text)
+
+
+def load_all(paths):
+    text = read(paths)
+    return parse(text)
+"""
+"""Two functions end with the same line."""
+LOAD, _, REST = TWINS.partition("\n\n\n")
+
+
+def test_edit_of_lines_that_the_model_has_changed_since_is_merged(run, stocked):
+    """The old text matched the version that was read, before the model's own edit."""
+    (stocked / "a.py").write_text(TWINS)
+    run("read_file", path="a.py")
+    run("apply_edit", path="a.py", old_text="    text = read(path)\n", new_text="    text = fetch(path, retries=3)\n")
+    result = run("apply_edit", path="a.py", old_text=LOAD, new_text=LOAD.replace("parse", "scan"))
+    assert (stocked / "a.py").read_text() == TWINS.replace("read(path)", "fetch(path, retries=3)").replace(
+        "parse", "scan", 1
+    )
+    assert "merged with the changes made since" in result
+
+
+def test_edit_of_lines_that_the_model_has_removed_changes_no_similar_line(run, refusal, stocked):
+    """The line to change remains in another function, which has the same shape."""
+    (stocked / "a.py").write_text(TWINS)
+    run("read_file", path="a.py")
+    run("apply_edit", path="a.py", old_text=f"{LOAD}\n\n\n", new_text="")
+    before = (stocked / "a.py").read_text()
+    message = refusal("apply_edit", path="a.py", old_text=LOAD, new_text=LOAD.replace("parse", "scan"))
+    assert "of the version that you read" in message
+    assert (stocked / "a.py").read_text() == before
+
+
+def test_line_number_of_the_read_version_selects_no_other_twin(run, refusal, stocked):
+    """The first of two equal lines is gone, so that the line that is left matches exactly."""
+    (stocked / "a.py").write_text(TWINS)
+    run("read_file", path="a.py")
+    (stocked / "a.py").write_text(REST)
+    patch = {"old_text": "    return parse(text)", "new_text": "    return scan(text)", "start_line": 3}
+    assert "have changed since" in refusal("apply_patch", path="a.py", patches=[patch])
+    run("read_file", path="a.py")
+    run("apply_patch", path="a.py", patches=[patch])
+
+
 def test_overwriting_unread_file_is_noted(workspace, stocked):
     """The tool's document permits it. The note is for the user."""
     result = workspace.run("write_file", {"path": "a.txt", "content": "new\n"})
