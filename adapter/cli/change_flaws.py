@@ -59,6 +59,12 @@ _EXCEPT = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches words for something that must stay."""
+_ALL = re.compile(
+    r"""(?:\b(?:all|any|each|every|alle|jede|tous|toutes|todos|todas|tutti|tutte)\s+(?:(?:of\s+)?(?:the|my|die|les|los|i)\s+)?|(?=[`'"]?\*))
+    [`'"]?(?:\*?\.(\w{1,5})\b|(\w{2,5})[ -](?:files|dateien|fichiers|archivos|file)\b)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Matches "all .tmp files", "every log file" and "*.bak"; the groups are the suffix."""
 _INTO = re.compile(r"(?i)\b(?:in|into|to|dans|en|em|nach|nel)\s[`'\"]?([\w./-]+\.\w+)")
 """Matches the path that something is saved to."""
 
@@ -73,7 +79,9 @@ def find_change_flaw(
     """
     if changes.diff == "" and all(find_text(call, OLD_TEXT) for call in tally.acting_calls if call.ok and call.changes):
         return "nothing was changed, because the changes undo each other"
-    comparison = Comparison(tally, task, read_file, parse_diff(changes.diff or ""), is_stuck, changes.deleted)
+    comparison = Comparison(
+        tally, task, read_file, parse_diff(changes.diff or ""), is_stuck, changes.deleted, changes.kept
+    )
     if changes.is_unchanged and comparison.target and tally.acted and not tally.changed:
         return "nothing was changed"
     if flaw := next(comparison.find_flaws(), ""):
@@ -93,6 +101,8 @@ class Comparison:
     is_stuck: bool = False
     deleted: Sequence[str] = ()
     """The files that commands deleted."""
+    kept: Sequence[str] = ()
+    """The files that existed before and after the run."""
 
     @cached_property
     def paths(self) -> list[str]:
@@ -144,6 +154,7 @@ class Comparison:
         for path in list_first_paths(self.task) if done and not _EXCEPT.search(self.task) else ():
             if self.read_file(path):
                 yield f"{path} was not {done}"
+        yield from (f"{path} was not deleted" for path in self._find_kept_files())
         if self.target and self._is_target_unchanged():
             yield f"{self.target} was not changed"
         yield from self._find_unrequested_deletions()
@@ -160,7 +171,7 @@ class Comparison:
         for change in self.changes:
             if change.path in kept:
                 yield f"{change.path} was changed, although the task does not ask for it"
-            text, old_text = "\n".join(change.added), "\n".join([known, *change.removed])
+            text, old_text = "\n".join(change.added), f"{known}\n{self.texts.removed}"
             is_whole = change.is_new or text.strip() == self.read_file(change.path).strip()
             if is_whole and is_invented(change.path, text, self.task, old_text, self.tally.tools):
                 yield f"the new text of {change.path} has no word of the task"
@@ -204,6 +215,20 @@ class Comparison:
         others = [each for each in new if each.stem in self.task or known.isdisjoint(find_words(str(each)))]
         return bool(others) and len(others) == len(self.changes)
 
+    @cached_property
+    def deleted_suffixes(self) -> set[str]:
+        """The suffixes of the files that the task asks to delete all of, such as ".tmp"."""
+        is_deletion = find_requested_action(self.task)[0] == "delete"
+        return {f".{each}" for found in _ALL.findall(self.task) for each in found if each and is_deletion}
+
+    def _find_kept_files(self) -> Iterator[str]:
+        """Yield the files that are left if the task asks to delete all files with a suffix. If a word of the task is
+        the name of a folder, only the files in it are meant."""
+        kept = [path for path in map(PurePath, self.kept) if path.suffix in self.deleted_suffixes]
+        words = {*re.findall(r"[\w-]+", self.task)}
+        inside = [path for path in kept if not words.isdisjoint(path.parts[:-1])]
+        yield from map(str, [] if _EXCEPT.search(self.task) else inside or kept)
+
     def _find_unrequested_deletions(self) -> Iterator[str]:
         """Describe unrequested deletions and moves. A file may be deleted if a new one has its text."""
         lost = find_words(self.texts.removed)
@@ -221,7 +246,8 @@ class Comparison:
                 yield f"{find_text(call, SOURCE)} was moved, which the task does not ask for"
         is_asked = not find_file_action(self.task) or asks_for(self.task, "delete", "move", "reset")
         for path in self.deleted if not is_moved else ():
-            if self._is_other_file(path) or not (is_asked or path in self.paths):
+            is_other = self.deleted_suffixes and PurePath(path).suffix not in self.deleted_suffixes
+            if is_other or self._is_other_file(path) or not (is_asked or path in self.paths):
                 yield f"{path} was deleted, which the task does not ask for"
 
     def _is_other_file(self, path: str) -> bool:

@@ -30,12 +30,14 @@ class FolderChanges:
     """The changes that a run made to a folder.
 
     ``diff`` is a unified diff, or None if unknown. ``deleted`` has the paths of files that commands deleted.
-    ``is_unchanged`` is True if it is certain that no file was changed.
+    ``is_unchanged`` is True if it is certain that no file was changed. ``kept`` has the paths that existed before and
+    after the run.
     """
 
     diff: str | None = None
     deleted: Sequence[str] = ()
     is_unchanged: bool = False
+    kept: Sequence[str] = ()
 
 
 NO_CHANGES = FolderChanges()
@@ -74,7 +76,7 @@ class FolderState:
         kept = {path for path in self.texts if self.stamps.get(path, ())[:1] == now.get(path, ())[:1]}
         touched = {path for path in {*self.stamps, *now} if self.stamps.get(path) != now.get(path)}
         is_unchanged = not diff and not changed and touched <= kept
-        return FolderChanges(combined, deleted, is_unchanged)
+        return FolderChanges(combined, deleted, is_unchanged, [path for path in self.stamps if path in now])
 
 
 def _list_stamps(root: Path) -> Stamps | None:

@@ -34,6 +34,17 @@ EXIT_CODES: dict[Reason, int] = {"answered": 0, "exited": 0, "finished": 0, "int
 
 LONG_RESULT = 6
 """Number of words that results must exceed for an answer to count as a copy of them."""
+_ASKS_NUMBER = re.compile(
+    r"""\b(?:how\s+(?:many|much|old|long|far|high|large|big|tall|heavy)\b(?!\s+(?:better|worse))|wie\s?(?:viele?|alt|lang|hoch|groß|teuer)
+    |combien|cuánt[oa]s?|quant[oaie]s?)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_STATES_NUMBER = re.compile(
+    r"""\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|twenty|thirty|hundred|half|all|both
+    |no|none|not|nothing|empty|same|zero|kein\w*|nicht\w*|eine?n?|zwei|drei|vier|aucun\w*|pas|rien|ningun\w*|nada|nessun\w*)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Matches answers to a question for a number, also in words or without one."""
 _CODE_NAME = re.compile(r"\b[a-z]+_\w+\b")
 _ENDED: tuple[Reason, ...] = ("answered", "exited", "finished")
 _STUCK: tuple[Reason, ...] = ("repetition", "stuck")
@@ -56,6 +67,8 @@ def describe_run_outcome(
     is_done = tally.calls and (is_stuck or done.reason in _ENDED)
     if is_done and (flaw := find_change_flaw(tally, task, read_file, changes, is_stuck=is_stuck)):
         return 1, f"{flaw} ({counts})"
+    if done.reason == "answered" and _lacks_number(done.content, task, tally):
+        return 1, f"the answer has no number, although the task asks for one ({counts})"
     if is_stuck and tally.acted and not tally.last_failed:
         return 0, f"the {'change was made' if tally.changed else 'command was run'}: {counts}"
     return EXIT_CODES.get(done.reason, 1), _describe_end(done.reason, tally)
@@ -88,6 +101,12 @@ def _explain_inaction(done: Finished, tally: CallTally, task: str, read_file: Ca
     if done.reason == "answered" and tally.calls and task and not is_answer:
         return f"nothing was changed, and the answer says nothing about the files: {counts}: {NO_CALL_HINT}"
     return ""
+
+
+def _lacks_number(answer: str, task: str, tally: CallTally) -> bool:
+    """Return whether a task asks for a number, a result contains some, and the answer has none."""
+    is_asked = _ASKS_NUMBER.search(task) and any(re.search(r"\d", result) for result in tally.results)
+    return bool(is_asked) and not _STATES_NUMBER.search(answer)
 
 
 def _asks_for_answer(task: str, tally: CallTally) -> bool:

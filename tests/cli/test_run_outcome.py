@@ -350,6 +350,12 @@ def test_text_that_the_task_does_not_ask_for_fails(task, before, after, flaw):
         ("Delete a.txt", {"b.txt": "x"}, ""),
         ("Delete a.txt", {}, "b.txt was deleted"),
         ("Delete a.txt and all backups", {}, ""),
+        ("Remove all the .txt files", {}, ""),
+        ("Remove all the .txt files", {"b.txt": "x"}, "b.txt was not deleted"),
+        ("Delete *.txt", {"a.txt": "port 80"}, "a.txt was not deleted"),
+        ("Delete every txt file", {"a.txt": "port 80"}, "a.txt was not deleted"),
+        ("Delete all .txt files except b.txt", {"b.txt": "x"}, ""),
+        ("Delete all .log files", {"a.txt": "port 80"}, "b.txt was deleted"),
         ("Clean up this folder", {"a.txt": "port 80"}, ""),
         ("Run the tests in a.txt", {"a.txt": "port 80", "b.txt": "x"}, ""),
         ("Add a test for a.txt", {"a.txt": "port 80", "b.txt": "x", "c.txt": "test"}, ""),
@@ -438,6 +444,10 @@ def test_right_change_is_no_false_alarm(change):
         ('a.txt needs a new key "timeout"', 'It has {"host": "mail.local"} now.', 1),
         ("a.txt: load_data should be named read_row", "It reads 1 row of 20.", 1),
         ('Find "timeout" in a.txt', "It has {} and 20 other lines.", 0),
+        ("How much is the port in a.txt?", "Here is the code: 1. Open the file.", 0),
+        ("How much is the port in a.txt?", "Here is the code: open the file, then read the port.", 1),
+        ("How many cats are in a.txt?", "It mentions none.", 0),
+        ("How old is a.txt?", "I don't know; it does not say so.", 0),
         ('What if I set "timeout" in a.txt?', "Then it waits for 20 seconds.", 0),
     ],
 )
@@ -524,3 +534,7 @@ def test_changed_lines_that_look_like_the_header_of_a_diff_are_lines():
 def test_path_in_the_task_that_cannot_be_read_counts_as_empty(tmp_path, path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     assert _read_file(tmp_path, path) == ""
+
+
+def test_text_of_a_renamed_file_is_not_invented():
+    assert judge("Rename the file a.txt to b.txt", {"a.txt": "buy milk\n"}, {"b.txt": "buy milk\n"})[0] == 0

@@ -51,6 +51,8 @@ _FAILED = re.compile("Command (?:failed|timed out)")
 _MISSING = re.compile(r"(?i)does not exist|no such file|file not found|ENOENT")
 _EMPTIES = re.compile(r"(?i)\b(?:blank|empt|leer|vac[ií]|vid[ae]|vuot|leeg|vazi)")
 """Matches requests that may ask to empty a file."""
+_GIVES_TEXT = re.compile(r"(?i)\w\.\w+[`'\"]?\s+(?:with|to|mit|avec|con|com|met)\s")
+"""Matches requests that describe the whole new text of a file: "fill a.txt with dummy text"."""
 _QUOTATION = re.compile(r"(?i)\b(?:contains?|reads|says?|contents?\s+(?:is|are))\b\W{0,3}[\"“]([^\"”\n]{3,})[\"”]")
 """Matches a quotation from a file in an answer: ``It says "hello".``."""
 _PATCHES = ("diff", "edits", "patch", "patches")
@@ -281,7 +283,11 @@ def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
     action = find_file_action(history.request) or _CLASSIFIED.get(history.classified, "")
     verb = action or find_requested_action(history.request)[0]
     is_change = action == "edit" or not (verb or asks_for(history.user_text, "add", "create"))
-    if is_change and "\n" not in history.user_text.strip() and not paths.isdisjoint(find_unread_paths(history)):
+    is_given = find_text(call, CONTENT).strip() in find_quoted(history.request) or _GIVES_TEXT.search(history.request)
+    is_change |= action == "update" and not is_given
+    messages = [history.request, *(text for role, text in history.messages if role == "user")]
+    has_text = any("\n" in message.strip() for message in messages)
+    if is_change and not has_text and not paths.isdisjoint(find_unread_paths(history)):
         return True
     if action not in ("add", "edit") and not history.is_question:
         return False

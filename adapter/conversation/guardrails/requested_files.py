@@ -35,12 +35,13 @@ _IS_USELESS = re.compile(
 """Matches the text between files and a verb whose pronoun means these files: "a.txt and b.txt can go, delete them"."""
 _NEEDS = re.compile(r"\b(?:need|read|use|want)s?\s+(?:the\s+)?(?:file\s+)?\W?\Z", re.IGNORECASE)
 """Matches the text before a path to which a pronoun in the next sentence refers."""
+_FILE = r"(?:the\s+)?(?:files?\s+)?[`'\"]?[\w./\\-]+\.\w+[`'\"]?"
 _PUTS_FILE = re.compile(
-    r"put\s+(?:the\s+)?(?:file\s+)?[`'\"]?[\w./\\-]+\.\w+[`'\"]?\s+(?:in|into|inside|to|under)\s+"
+    rf"put\s+{_FILE}(?:(?:\s*[,&]\s*|\s*,?\s+and\s+){_FILE})*\s+(?:in|into|inside|to|under)\s+"
     r"(?:\S+/(?=[\s.,;]|$)|(?:the\s+)?(?:\S+\s+)?(?:directory|folder)\b)",
     re.IGNORECASE,
 )
-"""Matches a request to put a whole file into a directory."""
+"""Matches a request to put whole files into a directory."""
 _ARTICLES = r"\s+(?:(?:in|the|die|der|das|le|la|el|il|o|file|datei|fichier|archivo|arquivo|bestand)\s+){0,3}[`'\"]?\Z"
 _EXCLUDES_WORDS = r"""except(?:\s+for)?|excluding|(?:all|everything|files)\s+but|but\s+not|other\s+than|apart\s+from
     |außer|bis\s+auf|sauf|excepto|salvo|tranne|eccetto|exceto|behalve"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from contextlib import suppress
 from itertools import islice
 
 from rapidfuzz import fuzz, process
@@ -17,6 +18,8 @@ MAX_PATH_BYTES = 4_096
 """Maximum length of a path in bytes, as on Linux and macOS (PATH_MAX)."""
 MAX_NAME_BYTES = 255
 """Maximum length of a name in bytes, as on Linux and macOS (NAME_MAX)."""
+MAX_NAMES = 2_000
+"""Maximum number of names in a directory that are searched for a suggestion."""
 
 _IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """Code points that HFS+ ignores when it compares names (git CVE-2014-9390)."""
@@ -88,13 +91,38 @@ def is_own_temp_file(name: str) -> bool:
 def find_nearest_name(name: str, dirfd: int) -> str | None:
     """Return the name in the directory that is most similar to ``name``, or None if none is similar."""
     try:
-        scanned = calls.open_directory(".", dirfd)  # a scan moves the descriptor's position
-        try:
-            with calls.scandir(scanned) as entries:
-                names = sorted(entry.name for entry in islice(entries, 2_000))
-        finally:
-            calls.close(scanned)
+        names = [entry for entry, _ in _list_names(dirfd)]
     except OSError:
         return None
     best = process.extractOne(name, names, scorer=fuzz.ratio, score_cutoff=70)
     return best[0] if best else None
+
+
+def find_file_below(name: str, dirfd: int, levels: int = 3) -> str:
+    """Return the path of a file called ``name`` in the directories below, relative to the open directory ``dirfd``, or
+    "" if there is none. Hidden directories, and those that cannot be read, are skipped."""
+    try:
+        entries = _list_names(dirfd)
+    except OSError:
+        return ""
+    if (name, False) in entries:
+        return name
+    for directory in [entry for entry, is_directory in entries if is_directory and entry[0] != "."] if levels else ():
+        with suppress(OSError):
+            child = calls.open_directory(directory, dirfd)
+            try:
+                if found := find_file_below(name, child, levels - 1):
+                    return f"{directory}/{found}"
+            finally:
+                calls.close(child)
+    return ""
+
+
+def _list_names(dirfd: int) -> list[tuple[str, bool]]:
+    """Return the names in a directory, sorted, each with whether it is a directory."""
+    scanned = calls.open_directory(".", dirfd)  # a scan moves the descriptor's position
+    try:
+        with calls.scandir(scanned) as entries:
+            return sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in islice(entries, MAX_NAMES))
+    finally:
+        calls.close(scanned)

@@ -13,7 +13,7 @@ from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.paths.open_flags import OPEN_FILE
-from adapter.workspace.paths.path_validation import find_nearest_name
+from adapter.workspace.paths.path_validation import find_file_below, find_nearest_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +84,12 @@ def require_existing(resolved: ResolvedPath) -> None:
 
 
 def describe_missing(resolved: ResolvedPath, *, is_edited: bool = False) -> str:
-    """Describe a missing path, with the nearest existing name in its directory. ``is_edited``: whether the call edits
-    the file; the message then suggests creating it."""
+    """Describe a missing path, with the nearest existing name in its directory, or a file with this name in a directory
+    below. ``is_edited``: whether the call edits the file; the message then suggests creating it."""
     directory = escape_for_display("/".join(resolved.parts[:-1])) or "the workspace root"
-    near = find_nearest_name(resolved.name, resolved.dirfd) if resolved.dirfd >= 0 else None
+    near = None
+    if resolved.dirfd >= 0:
+        near = find_file_below(resolved.name, resolved.dirfd) or find_nearest_name(resolved.name, resolved.dirfd)
     if near is None:
         step = "write the whole file to create it, or " if is_edited else ""
         step = "patterns are not expanded here; " if "*" in resolved.name else step

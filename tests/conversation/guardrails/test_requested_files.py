@@ -38,6 +38,7 @@ from adapter.conversation.guardrails.requested_files import (
         ("Move `a.py` function f to b.py", "edit"),
         ("Put report.csv into the folder archive.", "move"),
         ("Please put `b/report.csv` in archive/", "move"),
+        ("Put a.png, b.png and the file `c.png` into the folder images", "move"),
         ("Put 5 into a.ini", "add"),
         ("Fill in a.txt: replace {{name}} with Anna", "edit"),
         ("Add a line to a.md", "add"),

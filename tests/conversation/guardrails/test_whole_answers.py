@@ -216,6 +216,11 @@ LEFT_ALONE: dict[str, Case] = {
         (("set_light", {"entity_id": "light.a", "state": "on"}, "ok"),),
         "It is on.",
     ),
+    "a quoted text for an unread file": (
+        'Update a.txt to "closed"',
+        (),
+        call("write_file", path="a.txt", content="closed\n"),
+    ),
     "a kept file copied": (
         "Keep a.txt, but copy it to b.txt",
         (),
@@ -357,6 +362,14 @@ RETRIED: dict[str, tuple[str, Case]] = {
             "Move a.txt into old/ but leave b.txt where it is",
             (),
             call("move_file", source="b.txt", destination="old/b.txt"),
+        ),
+    ),
+    "an unread form overwritten": (
+        "unasked_action",
+        (
+            "Fill a.txt in: the NAME is Ito",
+            (),
+            call("write_file", path="a.txt", content="The NAME is Ito"),
         ),
     ),
     "a kept file edited": (

@@ -392,6 +392,17 @@ def test_missing_file_error_names_nearest(refusal, directory):
     assert "did you mean 'main.py'?" in refusal("read_file", path="mian.py")
 
 
+def test_missing_file_error_names_the_same_name_in_a_directory_below(refusal, directory):
+    (directory / "a" / "b").mkdir(parents=True)
+    (directory / "a" / "b" / "notes.txt").write_text("")
+    (directory / "note.txt").write_text("")
+    (directory / ".hidden").mkdir()
+    (directory / ".hidden" / "x.ini").write_text("")
+    assert "did you mean 'a/b/notes.txt'?" in refusal("delete_file", path="notes.txt")
+    assert "did you mean 'a/b/notes.txt'?" in refusal("read_file", path="a/notes.txt")
+    assert "did you mean" not in refusal("read_file", path="x.ini")
+
+
 def test_replaced_workspace_is_detected(directory, root):
     """The path now names another directory."""
     directory.rename(directory.parent / "old")
