@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall, may_change
 from adapter.conversation.guardrails.copied_text import list_strings
@@ -38,13 +39,16 @@ _WARNS = re.compile(r"(?i)\b(?:cannot be undone|can't be undone|irreversibl[ey]|
 def repeats_in_answer(call: PastCall, earlier: Sequence[PastCall], history: CallHistory, tools: ToolSet) -> bool:
     """Return whether ``call`` needlessly repeats one of ``earlier``, the preceding calls in the same answer.
 
-    A repetition is not needless if a call in between may change its result, or if the user may have requested it.
+    A repetition is not needless if a call in between may change its result, unless the call before it is repeated as
+    well, or if the user may have requested it.
     """
     keys = [each.key for each in earlier]
     if call.key not in keys or is_polling_tool(call.name, tools) or accumulates(call.name):
         return False
     if asks_for_repetition(history.request) or _COUNTS.search(history.request):
         return False
+    if (keys[-1], call.key) in pairwise(keys):
+        return True  # a sequence of calls begins again
     last = len(keys) - 1 - keys[::-1].index(call.key)
     new = (each for each in earlier[last + 1 :] if each.key not in keys[:last])
     return not any(may_change(each.name, tools) and _may_affect(each, call, tools) for each in new)

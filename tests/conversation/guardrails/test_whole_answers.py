@@ -216,6 +216,14 @@ LEFT_ALONE: dict[str, Case] = {
         (("set_light", {"entity_id": "light.a", "state": "on"}, "ok"),),
         "It is on.",
     ),
+    "tests after each edit": (
+        "Fix a.py and run the tests",
+        (read("a.py", "x = 1\ny = 2"),),
+        edit("a.py", "x = 1", "x = 3")
+        + call("run_command", command="pytest")
+        + edit("a.py", "y = 2", "y = 4")
+        + call("run_command", command="pytest"),
+    ),
     "a quoted text for an unread file": (
         'Update a.txt to "closed"',
         (),
@@ -403,6 +411,19 @@ DROPPED: dict[str, tuple[str, int, Case]] = {
             "Create b.txt with 'hi'",
             (),
             call("write_file", path="b.txt", content="hi") + call("delete_file", path="a.txt"),
+        ),
+    ),
+    "a sequence of calls that begins again": (
+        "repeated_in_answer",
+        1,
+        (
+            "Copy a.txt to b.txt",
+            (),
+            call("list_dir")
+            + call("run_command", command="cp a.txt b.txt")
+            + call("move_file", source="c.txt", destination="d.txt")
+            + call("list_dir")
+            + call("run_command", command="cp a.txt b.txt"),
         ),
     ),
     "calls without arguments": (
