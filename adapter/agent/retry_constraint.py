@@ -30,7 +30,7 @@ from adapter.grammars.schema_ir import Choices
 from adapter.prompting.intent.text_values import find_paths, find_quoted
 from adapter.prompting.intent.value_kinds import PATHS, find_value_kinds
 from adapter.prompting.intent.verbs import is_stop_word
-from adapter.tools.argument_synonyms import DESTINATION, NEW_TEXT, OLD_TEXT, SOURCE
+from adapter.tools.argument_synonyms import COMMAND, DESTINATION, NEW_TEXT, OLD_TEXT, SOURCE
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 
@@ -40,6 +40,17 @@ if TYPE_CHECKING:
 
 MAX_DESTINATIONS = 200
 """Maximum number of paths that a constraint allows as the destination of a file."""
+
+_INTERPRETERS = ("bash", "node", "perl", "php", "python", "python3", "ruby", "sh")
+_PROGRAMS = "|".join(
+    [*_INTERPRETERS, "cargo", "go", "gradle", "make", "mvn", "npm", "npx", "pytest", "tox", "uv", "yarn"]
+)
+_COMMAND = re.compile(
+    rf"""(?:\b(?:run|execute|with|using|führe|mit|lance|avec|ejecuta|con|esegui)\s+[`'"]?|`)
+    ((?:{_PROGRAMS})(?!\w|\.\w)(?:\s+(?!(?:and|or|then|to|in|on|for|with|please|und|et|y|e)\b)[\w./:=@-]*\w)*)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Matches a command in a request, after a word such as "run" or in backticks."""
 
 
 def build_retry_constraint(
@@ -95,15 +106,15 @@ def build_edit_constraint(client: ChatClient, format: str, history: CallHistory,
 def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = False) -> Choices:
     """Return the values that the arguments of a retried call may have: for path parameters, the paths in the request.
 
-    If ``is_small`` is set, commands run in the current folder, and an edit replaces the first quoted string of the
-    request with the second, if there are two.
+    If ``is_small`` is set, commands run in the current folder, a command that the request contains is the only one, and
+    an edit replaces the first quoted string of the request with the second, if there are two.
     """
     paths, texts = list_target_paths(history.request), find_quoted(history.request)
     changed = {value for call in history.recent if call.ok and call.changes for value in call.values}
     left = [path for path in paths if path not in changed] or list_paths_with_replaced_names(history) or paths
     unread = find_unread_paths(history) or left
     choices: dict[tuple[str, str] | str, Sequence[str]] = {}
-    source = next((path for path in left if not path.endswith("/")), "")
+    source, command = next((path for path in left if not path.endswith("/")), ""), _find_command(history.request)
     for tool in tools.values():
         is_edit, is_move = has_any(tool, OLD_TEXT), has_any(tool, SOURCE) and has_any(tool, DESTINATION)
         for name, schema in tool.properties.items():
@@ -113,9 +124,21 @@ def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = 
                 choices[tool.name, name] = left if is_edit or tool.effect == "delete" else unread
             elif is_small and tool.effect == "execute" and find_value_kinds(name, schema) == {"_folder_"}:
                 choices[tool.name, name] = ["."]
+            elif is_small and tool.effect == "execute" and name in COMMAND and command:
+                choices[tool.name, name] = [command]
             elif is_small and len(texts) == 2 and name in (*OLD_TEXT, *NEW_TEXT):
                 choices[tool.name, name] = texts[:1] if name in OLD_TEXT else texts[1:]
     return choices
+
+
+def _find_command(request: str) -> str:
+    """Return the command that a request contains, such as "python3 -m unittest", or "". An interpreter without
+    arguments runs the first path of the request."""
+    found = _COMMAND.search(request)
+    if not found:
+        return ""
+    command, path = found[1].rstrip(".,:;"), next(iter(find_paths(request)), "")
+    return f"{command} {path}" if command in _INTERPRETERS and path else command
 
 
 def _find_destinations(source: str, request: str) -> list[str]:

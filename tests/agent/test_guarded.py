@@ -228,6 +228,27 @@ def test_folder_of_a_command_is_no_file_of_the_request():
 
 
 @pytest.mark.parametrize(
+    ("request_", "command"),
+    [
+        ("run the tests with python3 -m unittest and tell me how many failed", "python3 -m unittest"),
+        ("Run `python3 check.py` and tell me what it prints", "python3 check.py"),
+        ("Run test_join.py with python3. Which value did it expect?", "python3 test_join.py"),
+        ("Run pytest -q, please", "pytest -q"),
+        ("Run npm run build:all in web", "npm run build:all"),
+        ("Execute `make test` and fix the errors", "make test"),
+        ("Make a file and go on", ""),
+        ("Write a poem about python with rhymes", ""),
+        ("Run the tests", ""),
+        ("Run python.exe", ""),
+    ],
+)
+def test_command_of_the_request_is_run(request_, command):
+    tools = ToolSet([get_dialect("blade").tools["run_command"]])
+    choices = find_named_values(CallHistory(request_), tools, is_small=True)
+    assert [*choices.get(("run_command", "command"), [""])] == [command]
+
+
+@pytest.mark.parametrize(
     ("request_", "source", "destination", "other"),
     [
         ("Put b/report.csv into the folder archive.", "b/report.csv", "archive/report.csv", "b/report.csv"),
