@@ -16,6 +16,8 @@ from adapter.agent.prompt_setup import (
     build_constraint_fields,
     build_guided_request,
     build_plain_question,
+    check_chat,
+    check_max_tools,
     choose_prompt_style,
     find_guided_choice,
     format_from_template,
@@ -34,7 +36,7 @@ from adapter.conversation.guardrails.required_steps import validate_steps as che
 from adapter.conversation.message_rendering import Message
 from adapter.conversation.session import Session
 from adapter.conversation.session_steps import AskModel, Finished, RunTools, SessionLimits
-from adapter.core.argument_checks import NONE, PATH, check_types, format_value
+from adapter.core.argument_checks import NONE, PATH, check_types
 from adapter.core.callback_checks import wrap_observer
 from adapter.core.errors import TransportError, UsageError
 from adapter.core.events import JsonObject, ToolCall, ToolResult
@@ -110,17 +112,9 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
             guardrails=(guardrails, str),
             max_tools=(max_tools, int, NONE),
         )
-        if chat is not None and not hasattr(chat, "stream"):
-            raise UsageError(
-                f"Agent: chat must be a ChatClient or an object with a stream method, got {format_value(chat)}"
-            )
+        check_chat(chat, base_url, model)
         validate_guide_mode(guide)
-        if max_tools is not None and max_tools < 1:
-            raise UsageError(f"max_tools must be at least 1, got {max_tools}")
-        if max_tools is not None and system:
-            raise UsageError(
-                "max_tools and system cannot be combined, because system already describes the tools; pass one of them"
-            )
+        check_max_tools(max_tools, system)
         self.max_tools = max_tools
         self._shortlist: ToolShortlist | None = None
         self._guardrails = parse_guardrails(guardrails)
@@ -144,8 +138,6 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._prompt = "words" if prompt == "auto" and (style or system) else prompt
         if format is not None:
             get_format(format)
-        if chat is not None and (base_url, model) != (None, None):
-            raise UsageError("base_url and model cannot be combined with chat; pass either chat, or base_url and model")
         self._address, self._chat_argument = (base_url, model), chat
         approver = approve if isinstance(approve, str | None) else self._wrap_approver(approve)
         host = host and self._wrap_host(host)

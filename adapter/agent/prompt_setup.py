@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from adapter.backends.chat_client_type_check import find_chat_client
 from adapter.backends.template_chat import TemplateChat
 from adapter.conversation.message_rendering import Message
+from adapter.core.argument_checks import format_value
 from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import ERROR_LABEL, JsonObject
 from adapter.grammars.constraint_mode import Constraint
@@ -40,6 +41,29 @@ def choose_prompt_style(constraint: Constraint | None) -> Style:
     """Return the style of the prompt. If calls are enforced, the prompt contains no example, because small models copy
     values from examples."""
     return "bare" if constraint in ("prefer", "required") else "compact"
+
+
+def check_chat(chat: object, base_url: str | None, model: str | None) -> None:
+    """Raise UsageError if ``chat`` cannot stream answers, or is combined with a URL or a model.
+
+    ``chat`` may be None: the agent then finds a server.
+    """
+    if chat is not None and not hasattr(chat, "stream"):
+        raise UsageError(
+            f"Agent: chat must be a ChatClient or an object with a stream method, got {format_value(chat)}"
+        )
+    if chat is not None and (base_url, model) != (None, None):
+        raise UsageError("base_url and model cannot be combined with chat; pass either chat, or base_url and model")
+
+
+def check_max_tools(max_tools: int | None, system: str | None) -> None:
+    """Raise UsageError if ``max_tools`` is less than 1, or is combined with a system prompt."""
+    if max_tools is not None and max_tools < 1:
+        raise UsageError(f"max_tools must be at least 1, got {max_tools}")
+    if max_tools is not None and system:
+        raise UsageError(
+            "max_tools and system cannot be combined, because system already describes the tools; pass one of them"
+        )
 
 
 def validate_prompt_mode(prompt: str) -> None:

@@ -118,7 +118,7 @@ class ReplayWorkspace(Workspace):
         """Return the called tool if its result comes from the recording, otherwise None."""
         tool, operation = self.tools.match(name), None
         try:
-            invocation = self._validate_call(name, arguments)
+            invocation = self._calls.validate(name, arguments)
             tool = tool or invocation.tool
             operation = invocation.validated and invocation.validated.to_operation()
         except ToolError:

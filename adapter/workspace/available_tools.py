@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from adapter.core.argument_checks import check_types
 from adapter.core.errors import UsageError
 from adapter.core.program_lookup import find_program
+from adapter.tools.function_tools import tool as as_tool
 from adapter.tools.operations import Effect, Skill
 from adapter.tools.tool import Tool
 from adapter.tools.tool_set import ToolSet
 from adapter.workspace.capabilities import local_search
 from adapter.workspace.capabilities.host_capabilities import Host
+
+
+def to_tool(tool: Tool | Callable[..., object] | None) -> Tool:
+    """Return ``tool``, or the tool that a function defines. Raises UsageError for None."""
+    if tool is None:
+        raise UsageError("Workspace: tools must be functions or Tools, got None")
+    return tool if isinstance(tool, Tool) else as_tool(tool)
 
 
 def merge_tools(tools: ToolSet, added: Sequence[Tool]) -> ToolSet:

@@ -8,28 +8,23 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from types import NoneType
 
 from adapter.core.argument_checks import NONE, PATH, check_types, format_value
-from adapter.core.callback_checks import build_result_error, require_result, require_sync, wrap_tool_observer
-from adapter.core.errors import FormatError, ToolError, UsageError
+from adapter.core.callback_checks import build_result_error, require_sync, wrap_tool_observer
+from adapter.core.errors import ToolError, UsageError
 from adapter.core.events import Json, JsonObject, ToolCall, ToolResult
 from adapter.core.turn import HasCalls
 from adapter.dialects import Dialect, get_dialect
-from adapter.dialects.call_translation import extract_apply_patch, translate_call
-from adapter.tools.call_normalization import normalize_call
-from adapter.tools.call_validation import MatchedCall, validate_call
-from adapter.tools.decoded_json_calls import parse_arguments
-from adapter.tools.function_tools import tool as as_tool
+from adapter.tools.call_validation import MatchedCall
 from adapter.tools.operations import Edits, Effect, Operation, Outcome, ReadText, find_effect
-from adapter.tools.operations.capabilities import ABSENT
 from adapter.tools.operations.permissions import ApprovalRequest, Approver, PermissionRule
 from adapter.tools.tool import Tool, ValidatedCall
 from adapter.tools.tool_set import ToolSet
 from adapter.workspace.approval_flow import ApprovalFlow, apply_decision, make_policy, require_unchanged
 from adapter.workspace.approved_content import ApprovedContent
 from adapter.workspace.atomic_calls import run_atomically
-from adapter.workspace.available_tools import merge_tools, select_available_tools, select_tools
+from adapter.workspace.available_tools import merge_tools, select_available_tools, select_tools, to_tool
+from adapter.workspace.call_matcher import CallMatcher
 from adapter.workspace.capabilities.capability_planner import SessionCapabilities
 from adapter.workspace.capabilities.host_capabilities import Host
 from adapter.workspace.changes.encoding_detection import parse_encoding
@@ -98,7 +93,7 @@ class Workspace:
         self.host.require_sync()
         if ask is not None:
             require_sync(ask, "the approver")
-        added = [_to_tool(tool) for tool in tools]
+        added = [to_tool(tool) for tool in tools]
         for tool in added:
             tool.require_sync()
         whole = merge_tools(self.dialect.tools, added)
@@ -200,9 +195,9 @@ class Workspace:
         check_types("Workspace.run", name=(name, str), arguments=(arguments, Mapping, str))
         try:
             with convert_memory_errors(name):
-                return make_encodable(self._perform(self._validate_call(name, arguments), deadline))
+                return make_encodable(self._perform(self._calls.validate(name, arguments), deadline))
         except ToolError as error:
-            data, result = self._describe_failure(name, arguments, error), build_error_result(name, error)
+            data, result = self._calls.describe_failure(name, arguments, error), build_error_result(name, error)
             return make_encodable(replace(result, data=data, sandbox=error.sandbox))
 
     def run_calls(self, turn: HasCalls, atomic: bool = False) -> list[ToolResult]:
@@ -227,7 +222,7 @@ class Workspace:
         check_types("Workspace.preview", name=(name, str), arguments=(arguments, Mapping, str))
         try:
             with convert_memory_errors(name):
-                _, planned, _ = self._plan(self._validate_call(name, arguments), None)
+                _, planned, _ = self._plan(self._calls.validate(name, arguments), None)
             return ToolResult(name, ok=True, content=planned.summary, diff=planned.diff)
         except ToolError as error:
             return build_error_result(name, error)
@@ -269,7 +264,7 @@ class Workspace:
     def find_operation(self, name: str, arguments: JsonObject) -> Operation | None:
         """Return the operation of a call, or None if the call is invalid."""
         try:
-            validated = self._validate_call(name, arguments).validated
+            validated = self._calls.validate(name, arguments).validated
         except ToolError:
             return None
         return validated.to_operation() if validated is not None else None
@@ -339,52 +334,13 @@ class Workspace:
     def _select_available_tools(self) -> ToolSet:
         return select_available_tools(self._whole, self.host, self._capabilities.skills, self._allowed)
 
-    def _validate_call(self, name: str, arguments: Mapping[str, Json] | str) -> MatchedCall:
-        """Validate a call; tools of other dialects are translated. Raises ToolError if it is invalid or not offered."""
-        patch = extract_apply_patch(arguments)
-        if patch is not None:
-            call = self._validate_call("apply_patch", {"patches": patch})
-            return replace(call, notes=(*call.notes, f"{name} was not run: the patch in its command was applied"))
-        self._check_present(name)
-        if self.tools.match(name) is None and self.dialect.tools.match(name) is None:
-            translated = translate_call(name, arguments, self.tools, self.dialect)
-            if translated is not None:
-                return translated
-        return validate_call(name, arguments, self.tools)
-
-    def _describe_failure(self, name: str, arguments: Mapping[str, Json] | str, error: ToolError) -> Json:
-        tool = self._whole.match(name)
-        if tool is None or tool.failure is None:
-            return None
-        try:
-            parsed, _ = parse_arguments(arguments)
-        except FormatError:
-            parsed = {}
-        data = tool.failure(normalize_call(name, parsed, self._whole)[1], error)
-        require_result(tool.failure, "Tool.failure", data, (dict, list, str, int, float, NoneType), "JSON")
-        return data
-
-    def _check_present(self, name: str) -> None:
-        """Raise ToolError if a tool of the dialect is not available, with the reason and an alternative."""
-        tool = self._whole.match(name)
-        if tool is None or tool.name in self.tools:
-            return
-        self._check_allowed(tool, tool.effect)
-        if tool.needs is not None:
-            why, instead = ABSENT[tool.needs]
-            raise ToolError(f"{tool.name} is not available: {why}. {instead}")
-        if tool.program:
-            raise ToolError(f"{tool.name} is not available: {tool.program} is not installed here. Use another tool")
-
-    def _check_allowed(self, tool: Tool, effect: Effect) -> None:
-        if self._allowed is not None and effect not in self._allowed:
-            raise ToolError(
-                f"{tool.name} is not available to a read-only sub-agent; describe the change in your answer"
-            )
+    @property
+    def _calls(self) -> CallMatcher:
+        return CallMatcher(self.dialect, self._whole, self.tools, self._allowed)
 
     def _check_undoable(self, call: ToolCall) -> None:
         """Raise ToolError if the call cannot be part of an atomic batch."""
-        invocation = self._validate_call(call.name, call.arguments)
+        invocation = self._calls.validate(call.name, call.arguments)
         if invocation.validated is not None and find_effect(invocation.validated.to_operation()) == "execute":
             raise ToolError(f"{call.name} cannot be undone; send it alone, after the changes")
 
@@ -400,7 +356,7 @@ class Workspace:
             operation = replace(operation, media=self.host.media)
         # The operation's effect decides, not the effect that its tool declares.
         effect = find_effect(operation)
-        self._check_allowed(tool, effect)
+        self._calls.check_allowed(tool, effect)
         with convert_os_errors(f"{tool.name} was not done"):
             self._approvals.refuse_denied(tool, operation, self.tools)
             planned = plan_operation(self._context, operation, self._capabilities, deadline)
@@ -434,12 +390,6 @@ class Workspace:
         except ToolError as error:
             error.sandbox = approval.sandbox
             raise
-
-
-def _to_tool(tool: Tool | Callable[..., object] | None) -> Tool:
-    if tool is None:
-        raise UsageError("Workspace: tools must be functions or Tools, got None")
-    return tool if isinstance(tool, Tool) else as_tool(tool)
 
 
 def _may_write(invocation: MatchedCall) -> bool:

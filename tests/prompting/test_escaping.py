@@ -14,7 +14,6 @@ from adapter.parsing.formats import FORMATS, get_format
 from adapter.parsing.marker_tables import build_marker_tables
 from adapter.parsing.parser import Parser, parse
 from adapter.prompting.escaping import (
-    MARK,
     StreamingUnescaper,
     escape_control_tokens,
     map_strings,
@@ -23,6 +22,7 @@ from adapter.prompting.escaping import (
     with_control_tokens,
 )
 from adapter.prompting.known_control_tokens import CHAT_TOKENS, MAX_ADDED
+from adapter.prompting.unmarked_call_positions import MARK
 from adapter.tools.tool_set import ToolSet
 from tests.each import each
 from tests.effort import examples
