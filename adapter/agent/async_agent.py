@@ -44,9 +44,9 @@ class AsyncAgent(BaseAgent[ChatClient | AsyncChatModel, Approver | AsyncApprover
     ``chat`` is a `ChatClient` or an `AsyncChatModel`. The agent connects to the server when the ``async with`` block is
     entered, or with the first message. ``approve``, ``observe``, and the methods and ``events`` of ``host`` may be
     async: they are awaited in the agent's event loop. Tools, plain approvers and hosts run in a thread, one call at a
-    time. Async tools run in the workspace's own event loop, observers in the agent's. Cancelling stops the model,
-    refuses a pending approval, and waits for a running tool, which could otherwise change files afterwards. `send` can
-    then continue the conversation. A second message at the same time raises UsageError.
+    time. Async tools run in the workspace's own event loop, and observers in the agent's event loop. Cancelling stops
+    the model, refuses a pending approval, and waits for a running tool, which could otherwise change files afterwards.
+    `send` can then continue the conversation. A second message at the same time raises UsageError.
     """
 
     _connects_at_once = False

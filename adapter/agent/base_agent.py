@@ -62,7 +62,8 @@ if TYPE_CHECKING:
     from adapter.protocols.translated_request import TranslatedRequest
 
 AGENT_RETRIES = 3
-"""Maximum number of consecutive retries. It is one higher than a server's, because giving up ends the whole task."""
+"""Maximum number of consecutive retries. It is one higher than the server's maximum, because giving up ends the whole
+task."""
 
 ChatT = TypeVar("ChatT")
 ApproverT = TypeVar("ApproverT", bound=Callable[[ApprovalRequest], object])
@@ -229,7 +230,7 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         self._is_connected = True
 
     def _shorten_tools(self, task: str) -> None:
-        """Limit the prompt to ``max_tools`` tools: those most relevant to ``task``."""
+        """Limit the prompt to the ``max_tools`` tools that are most relevant to ``task``."""
         tools, most = self.workspace.tools, self.max_tools
         self._shortlist = None if most is None else shortlist_tools(tools, [UserRequest(task)], most)
         if self._shortlist is None:

@@ -158,7 +158,7 @@ class FileQuestion:
         return self._select_valid(texts)
 
     def _select_valid(self, texts: list[str]) -> list[str]:
-        """Return the texts that parse if the file does, or [] if there are too many."""
+        """If the file parses, return only the texts that parse as well. Return [] if there are too many."""
         is_long = len(texts) > MAX_VERSIONS
         return [] if is_long else [each for each in texts if not find_new_syntax_error(self.text, each, self.path)]
 
@@ -191,8 +191,8 @@ class FileQuestion:
         return dict(zip(parameters, (self.path, *_find_changed_lines(old, new)), strict=True))
 
     def create_converter(self, format: Format) -> Callable[[Chunk], list[Chunk]]:
-        """Return a function that converts the answer's chunks to a call in ``format``. A truncated answer, or one that
-        changes nothing, becomes empty."""
+        """Return a function that converts the answer's chunks to a call in ``format``. A truncated answer, or an answer
+        that changes nothing, becomes empty."""
         texts: list[str] = []
 
         def convert(chunk: Chunk) -> list[Chunk]:

@@ -170,7 +170,7 @@ def build_guided_request(
 
 
 def add_further_calls(answer: AnswerReader, message: str, tools: ToolSet, format: Format) -> None:
-    """Add the further calls to the same tool that ``message`` asks for, which a very small model leaves out."""
+    """Add the further calls to the same tool that ``message`` asks for. A very small model leaves them out."""
     calls = answer.calls
     if len(calls) != 1 or calls[0].name not in tools:
         return

@@ -66,8 +66,8 @@ def build_classification(kind: Kind, request: str, format: Format) -> tuple[list
 def read_classification(request: str, answer: str, *, file_exists: bool) -> str:
     """Return the kind of ``request`` as in `CallHistory.classified`, from the model's answer.
 
-    ``file_exists``: whether the first file that the request names exists. A missing one can only be created. The model
-    does not overrule a known verb.
+    ``file_exists``: whether the first file that the request names exists. A missing file can only be created. A known
+    verb in the request takes precedence over the model's answer.
     """
     usable = {*_KINDS} - {"create"} if file_exists else {"create"}
     if find_requested_action(request)[0]:

@@ -58,7 +58,7 @@ _LISTS: dict[Kind, tuple[str, str, str]] = {
     "lmstudio": ("/api/v0/models", "loaded_context_length", "max_context_length"),
     "vllm": ("/v1/models", "max_model_len", "max_model_len"),
 }
-"""For each kind of server: the path of its model list, and the keys of the server's and the model's limit."""
+"""For each kind of server: the path of its model list, and the keys of the server's limit and the model's limit."""
 
 
 def _query_ollama(endpoint: Endpoint, model: str | None, load: bool) -> ContextSize:

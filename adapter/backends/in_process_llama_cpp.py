@@ -37,8 +37,8 @@ class EmbeddedServer:
 
     ``context_size`` and ``max_tokens``, the maximum length of an answer (None for no limit), are numbers of tokens. On
     a busy machine, ``threads=1`` is fastest, because several threads wait for each other. ``chat_template`` is a Jinja
-    template that replaces the model's. Entering the block raises UsageError if the file is missing or not a GGUF file,
-    and TransportError if llama.cpp is missing or cannot load it.
+    template that replaces the model's template. Entering the block raises UsageError if the file is missing or not a
+    GGUF file, and TransportError if llama.cpp is missing or cannot load it.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ KNOWN_FOR_S = 60.0
 """Seconds after which the models of llama.cpp or Ollama are queried again."""
 
 MAX_PROMPTS = 64
-"""Maximum number of models whose prompts are cached, and of cached generation prompts."""
+"""Maximum number of models with cached prompts, and maximum number of cached generation prompts."""
 
 _QUESTION = "generation prompt?"
 _SHAPES_PROMPT = ("chat_template_kwargs", "reasoning_effort")
@@ -278,7 +278,8 @@ def _encode_render_request(body: Json) -> str:
 
 
 def _with_props(options: TranslationOptions, props: JsonObject) -> TranslationOptions:
-    """Add the chat template and the file name of llama.cpp's only model, which answers requests with any model name."""
+    """Return the options completed with the chat template and the file name of llama.cpp's only model. llama.cpp
+    answers requests with any model name."""
     template, path = props.get("chat_template"), props.get("model_path")
     return options.with_prompt(
         template=template if isinstance(template, str) else None,

@@ -62,7 +62,7 @@ class PromptDiscovery:
         return self.explanation.removeprefix("in words: ")
 
     def format_of(self, model: str) -> str | None:
-        """Return the name of the format in which ``model`` writes calls, or None if it is unknown.
+        """Return the name of the format of the model's calls, or None if it is unknown.
 
         The format is recognized by the chat template or, without a template, guessed from the model's name.
         """

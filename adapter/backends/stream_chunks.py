@@ -107,8 +107,8 @@ class ChunkReader:
         self._is_finished = False
 
     def parse(self, event: Json) -> Chunk:
-        """Parse an event like `parse_chunk`. Raises TransportError also if the answer is longer than
-        `MAX_ANSWER_CHARACTERS`, which stops a server whose answer does not end."""
+        """Parse an event like `parse_chunk`. Also raises TransportError if the answer is longer than
+        `MAX_ANSWER_CHARACTERS`, because some answers never end."""
         chunk = parse_chunk(event)
         self._characters += len(chunk.text) + len(chunk.reasoning)
         self._characters += measure_calls(list_native_calls(chunk.raw or {}))

@@ -107,7 +107,8 @@ def _list_tokens(settings: dict[str, Any]) -> dict[str, str]:
 
 
 def _list_control_tokens(settings: dict[str, Any]) -> list[str]:
-    """Return the ``special`` tokens of ``added_tokens_decoder``, at which the tokenizer first splits a prompt."""
+    """Return the ``special`` tokens of ``added_tokens_decoder``. The tokenizer first splits a prompt at these
+    tokens."""
     added = settings.get("added_tokens_decoder")
     entries = [each for each in added.values() if isinstance(each, dict)] if isinstance(added, dict) else []
     texts = [each.get("content") for each in entries if each.get("special") is True]
@@ -136,7 +137,8 @@ _KINDS = {"bos_token": "tokenizer.ggml.bos_token_id", "eos_token": "tokenizer.gg
 _WORDS, _TYPES = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"
 _SOURCE = "tokenizer.chat_template"
 _CONTROL, _USER_DEFINED = 3, 4
-"""Types of tokens (``llama_token_type`` in llama.h) at which llama.cpp splits a text before it tokenizes the rest."""
+"""Types of tokens, from ``llama_token_type`` in llama.h. llama.cpp splits a text at such tokens before it tokenizes the
+text between them."""
 MAX_ITEMS = 2_000_000
 """Maximum number of values in a GGUF file, and in a list."""
 

@@ -17,8 +17,8 @@ NO_EDITOR = "no editor found: set $EDITOR (EDITOR=nano, EDITOR='code --wait')"
 
 
 def edit_in_external_editor(text: str, name: str) -> str:
-    """Open ``text`` in the editor, and return the edited text. ``name`` is a file name, from whose suffix editors infer
-    the language.
+    """Open ``text`` in the editor, and return the edited text. ``name`` is a file name; editors infer the language from
+    its suffix.
 
     Raises UsageError if no editor is found, the editor fails, or its result is not UTF-8.
     """

@@ -111,7 +111,8 @@ class DiffedFile:
 
     @property
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """The old and the new text of each changed line, or of each block whose number of lines changed."""
+        """The old and the new text of each changed line. If a block has more or fewer lines than before, it is one
+        pair."""
         for removed, added in self.blocks:
             is_paired = len(removed) == len(added)
             yield from zip(removed, added, strict=True) if is_paired else [("\n".join(removed), "\n".join(added))]

@@ -123,7 +123,7 @@ def _find_new_value(task: str, tally: CallTally) -> str:
 
 
 def _informs(answer: str, task: str, tally: CallTally) -> bool:
-    """Return whether an answer informs the user. A copy of long results does not, because the task asks for none."""
+    """Return whether an answer informs the user. A mere copy of long results does not count."""
     known = find_words(task)
     new, read = find_words(answer) - known, find_words("\n".join(tally.results)) - known
     is_copy = new <= read and 2 * len(new) > len(read) > LONG_RESULT

@@ -85,7 +85,7 @@ def use_config_file(context: typer.Context, path: Path) -> None:
 
 
 def read_model_setups(path: Path | None) -> dict[str, CallingSetup]:
-    """Return the tool-calling setup of each model for which the file at ``path`` names a format.
+    """Return the tool-calling setups from the file at ``path``: one for each model with a format.
 
     Returns {} if ``path`` is None. Raises UsageError if the file is invalid.
     """

@@ -130,7 +130,7 @@ class TextComparison:
         return next((sentence for sentence, words in found if words and words.isdisjoint(self.task_words)), "")
 
     def _find_unrequested_changes(self, pairs: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-        """Describe changed lines that share no word with the task, although the other changed lines have all its words.
+        """Describe changed lines without a word of the task, if other changed lines have all its words.
 
         Only changed lines whose new words are all in the task are considered to be requested.
         """

@@ -52,11 +52,11 @@ class SessionLimits:
     """Maximum number of times that a call may be repeated if nothing changed in between. Further repetitions are
     refused."""
     refusals: int = 2
-    """Maximum number of turns in which every call is refused as a repetition."""
+    """Maximum number of turns that have only calls refused as repetitions."""
     unreadable: int = 3
-    """Maximum number of consecutive turns in which every call is invalid."""
+    """Maximum number of consecutive turns that have only invalid calls."""
     calls: int = MAX_CALLS
-    """Maximum number of calls in one answer that are run; the ``too_many_calls`` guardrail drops the others."""
+    """Maximum number of calls in one answer that are run. The ``too_many_calls`` guardrail drops further calls."""
     tool_turns: int | None = None
     """Maximum number of turns with calls; None for no limit. Use 1 for models that cannot decide whether a task is
     done.
@@ -77,7 +77,7 @@ class AskModel:
     again: str = ""
     """The guardrail that triggered a retry."""
     held_to: tuple[str, ...] = ()
-    """Tools to which the answer is constrained, if the server supports it; empty for no constraint."""
+    """If the server supports constraints, the answer must call one of these tools. Empty for no constraint."""
     in_words: bool = False
     """True to withdraw the tools for this query: the model has results, but repeats a call or makes no progress."""
     holds_text: bool = False

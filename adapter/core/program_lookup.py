@@ -27,7 +27,7 @@ def list_executable_names(name: str) -> list[str]:
 
 
 def _list_candidates(name: str, directories: Iterable[str]) -> Iterator[str]:
-    """Yield the paths at which the program may be. If ``name`` contains a directory, it must be an absolute path."""
+    """Yield the possible paths of the program. If ``name`` contains a directory, it must be an absolute path."""
     is_name = not os.path.dirname(name)  # noqa: PTH120
     for directory in directories if is_name else [""] if os.path.isabs(name) else []:  # noqa: PTH117
         for file in list_executable_names(name):

@@ -258,7 +258,7 @@ def _locate_in_original(found: Rejection, original: DocumentIndex, patch: Patch,
 
 
 def _resolve_jointly(search: DocumentIndex, patches: Sequence[Patch], options: _Options) -> Sequence[Resolution]:
-    """Resolve each patch. Resolve a patch again if the other patches show that it belongs to another line."""
+    """Resolve each patch. If the other patches show that a patch belongs to another line, resolve it again."""
     resolutions = [_resolve(search, patch, options) for patch in patches]
     for index, line in place_jointly(patches, resolutions).items():
         placed = replace(patches[index], start_line=None if line is None else line + 1, end_line=None)
@@ -348,7 +348,7 @@ def _validate_patches(
 
 
 def _raise_for(rejections: Mapping[int, Rejection], count: int) -> None:
-    """Raise one EditError that lists all rejected patches, if there are any."""
+    """If patches were rejected, raise one EditError that lists them all."""
     if not rejections:
         return
     ordered = sorted(rejections.items())

@@ -78,7 +78,7 @@ class TextDocument:
         return bisect_right(self._view_starts, view_offset) - 1
 
     def get_view_offset(self, line: int) -> int:
-        """Return the offset in the view at which ``line`` (0-based) starts."""
+        """Return the offset of the start of ``line`` (0-based) in the view."""
         return self._view_starts[line]
 
     def get_text_offset(self, view_offset: int) -> int:

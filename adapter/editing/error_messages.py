@@ -76,7 +76,8 @@ def _format_matches(search: DocumentIndex, matches: Sequence[TextMatch]) -> str:
 
 
 def _describe_lines_above(search: DocumentIndex, lines: Sequence[int]) -> list[str]:
-    """Describe each line by a line above it, at the same distance for all, that distinguishes it from the others."""
+    """Describe each line by a line above it that distinguishes it from the other lines. The distance is the same for
+    all lines."""
     for distance in range(1, MAX_DISTANCE + 1):
         above = [
             f" below {_truncate(search.keys[line - distance], SHORT)!r}" if line >= distance else " at the start"
@@ -96,7 +97,7 @@ def build_not_found_message(
 ) -> str:
     """Show the most similar block of the file, and its first difference from ``old``, the lines of the old text.
 
-    ``match``: the best fuzzy match, or None. ``rejected``: the reason why no fuzzy match was accepted, if there is one.
+    ``match``: the best fuzzy match, or None. ``rejected``: the rejected fuzzy match, with the reason, or None.
     """
     reason = "" if rejected is None else rejected.reason
     if match is not None and match.score >= MIN_SCORE:

@@ -30,7 +30,7 @@ MIN_ALIKE = 75.0
 MIN_KEPT_LETTERS = 4
 """Minimum number of letters in a run of equal tokens in the middle of a text. A shorter run may be a coincidence."""
 INDENT_REACH = 200
-"""Number of lines before and after the start of a match in which the document's unit of indentation is detected."""
+"""The document's unit of indentation is detected in this number of lines before and after the start of a match."""
 CLOSING_WORDS = ("", "do", "done", "else", "end", "esac", "fi", "od", "then", "try")
 """Words that close or continue a block. The empty word is for lines with only brackets."""
 

@@ -112,7 +112,7 @@ class NextStep:
 def find_next_step(scenario: Scenario, executed: Sequence[ExecutedCall]) -> NextStep | str:
     """Return the correct next step after the ``executed`` calls, or the final answer if no step is left.
 
-    A step whose calls were made only in part is returned with the missing calls.
+    If only some calls of a step were made, the step is returned with the missing calls.
     """
     remaining = list(executed)
     oracle = scenario.oracle()

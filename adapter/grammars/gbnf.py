@@ -6,7 +6,7 @@
     {"name": "read_file", "arguments": {"path": "src/main.rs"}}
     </tool_call>
 
-The call is in the model's own format if that writes arguments as JSON or key-value pairs (see
+The call is in the model's own format, if this format writes arguments as JSON or key-value pairs (see
 `adapter.grammars.call_layout`). `build_json_schema` does the same for servers that accept a JSON Schema
 (``response_format``, Ollama's ``format``). Such a call has no markers, and its arguments are under ``parameters``:
 Ollama sorts the keys, and a model must choose the name before the arguments.

@@ -43,8 +43,8 @@ _ESCAPED = r'"\\\x00-\x1F\x7F'
 """Characters that must be escaped in a JSON string."""
 _PLAIN_NAME = re.compile(r"[\w.:/-]{1,200}")
 SHORT = 200
-"""A string whose maximum length is below this may not contain ``<``. Each repetition of its rule then matches exactly
-one character, so the maximum is exact."""
+"""A string with a maximum length below this may not contain ``<``. Each repetition of its rule then matches exactly one
+character, so the maximum is exact."""
 
 
 class KeyValueGrammarBuilder(GrammarBuilder):
@@ -137,8 +137,8 @@ def _build_text_without_markers(markers: Iterable[str], excluded: str, escape: s
     ``excluded``, or ``<`` and characters that no marker begins with. After ``<``, it also matches ``escape``."""
 
     def build_continuation(remainders: list[str]) -> str:
-        """Build the rule for text that must not continue with any of ``remainders``, each of which would complete a
-        marker."""
+        """Build the rule for text that must not continue with any of ``remainders``, because each of them would
+        complete a marker."""
         firsts = dict.fromkeys(rest[0] for rest in remainders)
         known = "".join(map(_list_cases, firsts))
         parts = [f"[^<{known}{excluded}]", *([escape] if escape else [])]

@@ -43,8 +43,9 @@ def build_decimal_range(lowest: Decimal, highest: Decimal) -> str:
 
 
 def build_open_range(lowest: Decimal | None, highest: Decimal | None) -> list[str]:
-    """Return rules for large numbers with an exponent: for positive ones if there is no upper bound, for negative ones
-    if there is no lower bound. A rule is left out if the other bound would exclude some of its numbers."""
+    """Return rules for large numbers with an exponent: a rule for positive numbers if there is no upper bound, and a
+    rule for negative numbers if there is no lower bound. A rule is left out if the other bound would exclude some of
+    its numbers."""
     rules = [LARGE] if highest is None and (lowest is None or lowest <= 10) else []
     return rules + ([f'"-" {LARGE}'] if lowest is None and (highest is None or highest >= -10) else [])
 

@@ -270,8 +270,8 @@ class _Extraction:
                 yield from self._find_dropped_nodes(child, end, depth + 1)
 
     def _find_body(self, node: Node, rule: NodeRule) -> Node | None:
-        """Return the body of a declaration: the node at which its signature ends and which contains its members. Return
-        None if there is no body."""
+        """Return the body of a declaration: the node that ends its signature and contains its members. Return None if
+        there is no body."""
         if (body := self._find_body_child(node)) is not None:
             return body
         inner = node.child_by_field_name("type") or find_value(node)

@@ -66,7 +66,7 @@ class Language:
     through: frozenset[str] = frozenset()
     """Types of nodes that are searched for declarations as if their children were children of the node's parent."""
     body: frozenset[str] = frozenset({"body"})
-    """Fields or types of child nodes at which a signature ends. These nodes contain the members."""
+    """Fields or types of child nodes that end a signature. These nodes contain the members."""
     attached: frozenset[str] = frozenset()
     """Types of nodes that belong to the declaration below them, such as attributes."""
     dropped: frozenset[str] = frozenset()

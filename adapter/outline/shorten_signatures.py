@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 LONG_SIGNATURE = 100
-"""Length, in characters, above which the lists in a function's or class's signature are shortened."""
+"""Maximum length of a signature, in characters. In a longer signature of a function or class, the lists are
+shortened."""
 MAX_VALUE = 60
 """Maximum length of a constant's value, in characters."""
 _ASSIGNS = re.compile(r"(?<![=!<>:])=(?![=>])")
@@ -38,7 +39,7 @@ def shorten_lists(text: str, name: str) -> str:
 
 
 def _find_closing_bracket(text: str, start: int) -> int:
-    """Return the position of the bracket that closes the one at ``start``, or -1."""
+    """Return the position of the bracket that closes the bracket at ``start``, or -1."""
     if start < 0:
         return -1
     opening, closing = text[start], {"(": ")", "<": ">"}[text[start]]

@@ -20,8 +20,8 @@ _NAME_ENDINGS = ("identifier", "constant", "name", "word")
 
 
 def find_name_nodes(node: Node, fields: Sequence[str]) -> list[Node]:
-    """Return the nodes of the names that a declaration introduces, such as both in ``let a, b``. ``fields`` are the
-    grammar's fields for names."""
+    """Return the nodes of the names that a declaration introduces, such as ``a`` and ``b`` in ``let a, b``. ``fields``
+    are the grammar's fields for names."""
     for name in fields:
         nodes = node.children_by_field_name(name)
         if nodes:

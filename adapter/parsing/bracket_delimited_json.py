@@ -228,7 +228,7 @@ class UntaggedJson:
             consumed.extend(gap)
 
     def _find_break(self, text: str) -> int | None:
-        """Return the offset at which a value with unbalanced quotes probably ends: at a marker or else at a blank line.
+        """Return the offset where a value with unbalanced quotes probably ends: at a marker or else at a blank line.
         Return None if there is neither."""
         marker = find_break(text, self._ends) if self._ends else None
         if marker is not None:

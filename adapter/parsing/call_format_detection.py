@@ -1,4 +1,4 @@
-"""Detect the format in which a model wrote its first call."""
+"""Detect the format of the first call in a model's answer."""
 
 from __future__ import annotations
 

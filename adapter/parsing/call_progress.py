@@ -14,7 +14,7 @@ from adapter.parsing.format import BodySource
 from adapter.tools.decoded_json_calls import NAME_KEYS
 
 HEAD_LIMIT = 1000
-"""Maximum number of characters at a call's start in which its name is searched."""
+"""Maximum number of characters at a call's start that are searched for its name."""
 
 FIRST_PIECE = 100
 """Minimum number of characters of arguments in a call's first `ToolCallDelta`. Shorter arguments are emitted with their

@@ -147,7 +147,7 @@ class BodyResult(NamedTuple):
         return self.with_repairs(*fixes) if self.calls else self
 
     def remove_fixes(self, *names: str) -> BodyResult:
-        """Return the result without the repairs ``names``, for a format in which they are the normal spelling."""
+        """Return the result without the repairs ``names``, for a format that requires the repaired spelling."""
         calls = (call._replace(fixes=_remove_fixes(call.fixes, names)) for call in self.calls)
         return self._replace(calls=tuple(calls), fixes=_remove_fixes(self.fixes, names))
 
@@ -249,7 +249,7 @@ class Format:
     """Markers that begin a tool result after a call. The model invented it, so the text after them is dropped from its
     turn."""
     stop_sequences: tuple[str, ...] = ()
-    """Strings at which generation stops."""
+    """Strings that stop the generation."""
     special_tokens: tuple[str, ...] = ()
     """Tokens that the server must not strip."""
     control_tokens: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """Find calls without control tokens in untrusted text, for `escaping`, which inserts `MARK` into them.
 
-Each function yields offsets at which the mark is inserted. Calls are recognized as the parsers recognize them.
+Each function yields offsets at which the mark is inserted. They are recognized in the same way as by the parsers.
 """
 
 from __future__ import annotations

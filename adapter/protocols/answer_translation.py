@@ -27,7 +27,7 @@ from adapter.protocols.translated_request import TranslatedRequest
 from adapter.protocols.usage import get_object
 
 MAX_MISSES = 20
-"""Number of consecutive events that match no `ChunkTemplate` after which the fast path for text is disabled."""
+"""The fast path for text is disabled after this number of consecutive events that match no `ChunkTemplate`."""
 
 MAX_STREAM_BYTES = 256_000_000
 """Maximum size of a streamed answer, in bytes. The event for one token takes about two hundred bytes."""

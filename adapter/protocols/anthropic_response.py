@@ -77,7 +77,8 @@ class AnthropicWriter:
         yield from _build_step_events(self._answer.feed(chunk))
 
     def _build_ending(self) -> JsonObject:
-        """Return the stop reason. vLLM and SGLang report which of the client's stop sequences ended the text."""
+        """Return the stop reason and, if one of the client's stop sequences ended the text, this sequence. vLLM and
+        SGLang report it."""
         reason, stop = self._answer.finish_reason, self._answer.stop_sequence
         if reason == "stop" and stop in self._stops:
             return {"stop_reason": "stop_sequence", "stop_sequence": stop}
@@ -151,7 +152,7 @@ def build_thread_error() -> JsonObject:
 
 
 def _convert_usage(usage: Usage) -> JsonObject:
-    """Return the usage in Anthropic's format, in which ``input_tokens`` excludes cached tokens."""
+    """Return the usage in Anthropic's format. Its ``input_tokens`` do not include cached tokens."""
     cached, stored = usage.reused or 0, usage.stored or 0
     return {
         "input_tokens": usage.prompt - cached - stored,

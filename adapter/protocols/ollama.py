@@ -172,11 +172,11 @@ _IMAGES = {"/9j/": "image/jpeg", "R0lGOD": "image/gif", "UklGR": "image/webp", "
 
 
 EXTRA = "ollama"
-"""Key under which a translated request keeps the fields in `NATIVE`, for a model server that is Ollama."""
+"""Key of a translated request for the fields in `NATIVE`, which are sent if the model server is Ollama."""
 
 
 def build_extra_fields(body: JsonObject) -> JsonObject:
-    """Return the fields that only Ollama's API has, under the key `EXTRA`, to be added to the chat request."""
+    """Return an object to add to the chat request: the fields that only Ollama's API has, under the key `EXTRA`."""
     return {EXTRA: {key: body[key] for key in NATIVE if key in body}}
 
 
@@ -374,7 +374,7 @@ def _get_timing_ns(last: Mapping[str, Any], name: str, default: int) -> int:
 
 
 _LINE_ENDS = "\x85\u2028\u2029"
-"""Characters at which the ollama SDK splits lines, although they do not end a line in JSON Lines. They are escaped."""
+"""Characters that end a line for the ollama SDK, but not in JSON Lines. They are escaped."""
 
 
 def _encode_json_line(value: Json) -> bytes:

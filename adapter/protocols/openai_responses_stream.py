@@ -57,7 +57,7 @@ def _format(format: Json) -> JsonObject:
 
 
 def _convert_tool(tool: JsonObject) -> JsonObject:
-    """Convert a tool to the flat form in which a response repeats it, even if it is nested as in the chat API."""
+    """Convert a tool to the flat form for a response. The tool may be nested, as in the chat API."""
     if tool.get("type") != "function":
         return tool
     function = tool.get("function")

@@ -47,7 +47,7 @@ class _Location:
 
     @property
     def end(self) -> int:
-        """Index in the request at which the bytes of the known list end."""
+        """Index of the end of the known list's bytes in the request."""
         return self.start + (len(self.known.encoded) if self.known else 0)
 
 

@@ -39,7 +39,8 @@ class NativeCall:
 
     def is_followed_by(self, call_id: str, name: str, arguments: str) -> bool:
         """Return whether a fragment with the same server index belongs to another call. Ollama gives every call the
-        index 0; Gemini's API does so too and sends no id. Other servers repeat a call's id or name in each fragment."""
+        index 0. Gemini's API does the same, and sends no id. Other servers repeat a call's id or name in each
+        fragment."""
         if not name or (call_id and call_id == self.id):
             return False
         return bool(call_id and self.id) or (self.is_whole and arguments.strip() != "")

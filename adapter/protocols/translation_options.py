@@ -124,7 +124,8 @@ class RejectedFeatures:
 
 @dataclass(frozen=True, slots=True)
 class TranslationOptions:
-    """All settings that affect the translation of a request: the user's, and those detected for the model."""
+    """All settings that affect the translation of a request: the user's settings, and the settings detected for the
+    model."""
 
     prompt: PromptSettings = field(default_factory=PromptSettings)
     constraints: ConstraintSettings = field(default_factory=ConstraintSettings)

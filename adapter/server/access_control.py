@@ -22,7 +22,7 @@ ONCE = (
     "host", "origin", "content-length", "content-type", "content-encoding", "transfer-encoding", "authorization",
     "sec-fetch-site",
 )  # fmt: skip
-"""Headers that a request must not repeat, because parsers disagree on which value applies."""
+"""Headers that a request must not repeat, because parsers disagree about the value that applies."""
 
 _HERE = re.compile(r"(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::\d{1,5})?", re.IGNORECASE)
 """Values of the ``Host`` header that name this machine. Subdomains of localhost are not included, because some
@@ -36,8 +36,8 @@ class AccessControl:
 
     If ``is_loopback`` is True, the server listens only on this machine, and every ``Host`` header must name this
     machine or one of ``trusted_hosts``, such as the name of a local proxy. Clients must send ``api_key`` in OpenAI's or
-    Anthropic's headers, except to paths under ``form``, whose page asks for the key. Web pages of the origins
-    ``origins`` may send requests.
+    Anthropic's headers. Paths under ``form`` are an exception, because their page asks for the key. Web pages of the
+    origins ``origins`` may send requests.
     """
 
     def __init__(

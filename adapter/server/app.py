@@ -69,7 +69,7 @@ class ServerSettings:
     port: int = 8090
     """The port; 0 selects a free one."""
     keep_alive_s: float = 5.0
-    """Seconds without output after which a client gets a keepalive."""
+    """Maximum time without output, in seconds. After that, the client gets a keepalive."""
     patience_s: float = SILENCE_S
     """Maximum time to wait for data from the model server, in seconds."""
     api_key: str | None = None
@@ -81,9 +81,9 @@ class ServerSettings:
     max_waiting: int = MAX_WAITING
     """Maximum number of queued requests. Further requests are rejected."""
     stall_s: float = 60.0
-    """Seconds after which a client that reads nothing is disconnected."""
+    """Maximum time, in seconds, that a client may read nothing. After that, it is disconnected."""
     template: ChatTemplate | None = None
-    """Chat template to use instead of the model's."""
+    """Chat template to use instead of the model's template."""
     origins: tuple[str, ...] = ()
     """Origins of web pages that may send requests, for example ``http://localhost:3000``."""
     trusted_hosts: tuple[str, ...] = ()

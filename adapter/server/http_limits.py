@@ -25,7 +25,7 @@ LINGER_S = 2.0
 """Maximum time, in seconds, to read and discard the rest of a request body before the connection is closed. If it were
 closed earlier, the client could lose the response."""
 STALL_S = 60.0
-"""Seconds after which a client that reads nothing of its response is disconnected."""
+"""Maximum time, in seconds, that a client may read nothing of its response. After that, it is disconnected."""
 UNREAD_BYTES = 65_536
 """Size of the kernel's send buffer for each client, in bytes (Linux doubles it). The default is several megabytes. A
 buffer accepts new data only when a third of it is free, so with a large buffer a slow client would seem to read

@@ -39,7 +39,7 @@ MAX_FORM_BYTES = 4_096
 TICK_S = 0.25
 """Seconds between checks for changes."""
 PING_S = 10.0
-"""Seconds without changes after which a page gets a keepalive."""
+"""Maximum time without changes, in seconds. After that, the page gets a keepalive."""
 
 _SAFE = {
     "cache-control": "no-store", "content-security-policy": "frame-ancestors 'none'",

@@ -41,9 +41,10 @@ def normalize_path(path: str) -> str:
 
 
 def check_passthrough(method: str, path: str, served: Collection[str], *, admin: bool) -> None:
-    """Check a request for which this server has no route. Raises RequestError if it must not be passed through.
+    """Check a request that matches no route of this server. Raises RequestError if the request must not be passed
+    through.
 
-    ``path`` is decoded and has no query. ``served`` are the methods for which this server has a route. ``admin`` allows
+    ``path`` is decoded and has no query. ``served`` are the methods that this server's routes accept. ``admin`` allows
     all requests with a well-formed path.
     """
     if "\\" in path or any(part in (".", "..") for part in path.split("/")):

@@ -31,7 +31,7 @@ MAX_FILE_BYTES = 1_000_000_000
 """Maximum size of a store in a file, in bytes."""
 
 MAX_AGE_S = 30 * 24 * 3600.0
-"""Seconds after which an unused entry expires, as in OpenAI's API."""
+"""Maximum age of an unused entry, in seconds, as in OpenAI's API."""
 
 _VERSION = 1
 """Version of the database schema, which is stored in the file."""

@@ -71,7 +71,7 @@ def get_id(http: HttpRequest) -> str:
 
 
 def delete_stored(prefix: str, kind: str, store: ResponseStore, http: HttpRequest, _: JsonObject) -> JsonObject | None:
-    """Delete a response or conversation, whose ids begin with ``prefix``. ``kind`` is the type in the answer."""
+    """Delete a response or conversation. Its id begins with ``prefix``. ``kind`` is the type in the answer."""
     was_stored = store.delete(get_id(http), prefix)
     return {"id": get_id(http), "object": kind, "deleted": True} if was_stored else None
 

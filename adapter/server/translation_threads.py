@@ -58,8 +58,8 @@ class TranslationThreads:
 
     @asynccontextmanager
     async def reserve_room(self) -> AsyncIterator[Reserve]:
-        """Yield a function that reserves memory for a request body until the end of the ``with`` block. It waits until
-        enough memory is free; requests get memory in the order in which they call it."""
+        """Yield a function that reserves memory for a request body until the end of the ``with`` block. The function
+        waits until enough memory is free. Requests get memory in the order of their calls."""
         reserved = 0
 
         async def reserve(size: int) -> None:

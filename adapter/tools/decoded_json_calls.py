@@ -42,7 +42,7 @@ NESTING_KEYS = ("function", "function_call", "tool_call", "tool", "tool_use", "f
 """Keys whose value can be the whole call."""
 
 MCP_METHOD = "tools/call"
-"""The method of a call in MCP's JSON-RPC, in which ``params`` is the whole call."""
+"""The method of a call in MCP's JSON-RPC. The member ``params`` then is the whole call."""
 
 CALL_TYPES = ("tool_call", "function_call", "tool_use")
 """Values of the key ``type`` that announce a call."""
@@ -176,8 +176,7 @@ def is_named_call(item: Json, tools: ToolSet) -> bool:
 
 
 def find_flat_arguments(value: JsonObject, name_key: str, tool: Tool | None) -> JsonObject:
-    """Return the arguments of a flat call, such as ``{"tool": "read_file", "path": "a"}``, in which they are next to
-    the name."""
+    """Return the arguments of a flat call: they are next to the name, as in ``{"tool": "read_file", "path": "a"}``."""
     declared = tool.properties if tool else ()
     return {key: item for key, item in value.items() if key != name_key and (key in declared or key not in ABOUT_KEYS)}
 
@@ -230,7 +229,7 @@ def _parse_arguments(
 
 
 def _find_trailing_arguments(value: JsonObject, arguments: JsonObject, tool: Tool) -> JsonObject:
-    """Return the arguments outside ``arguments``, whose object was closed too early."""
+    """Return the arguments that follow ``arguments``, because that object was closed too early."""
     trailing = value.keys() & tool.properties.keys() - arguments.keys() - _CALL_KEYS
     return {name: item for name, item in value.items() if name in trailing}
 

@@ -34,7 +34,7 @@ _TYPES |= {name: name for name in ("string", "integer", "number", "boolean", "ar
 _VALUES = frozenset({"const", "default", "enum", "example", "examples"})
 """Schema keys whose value is not a schema."""
 _MAX_DEPTH = 100
-"""Maximum depth to which types in a schema are converted."""
+"""Maximum nesting depth of types in a schema that are converted."""
 
 
 def iter_definitions(value: Iterable[T] | Mapping[str, Json]) -> Iterator[T | Mapping[str, Json]]:
@@ -65,7 +65,7 @@ def find_schema(definition: Mapping[str, Json]) -> Json:
 
 
 def _build_schema(members: Mapping[str, Json]) -> JsonObject:
-    """Return the schema of an object with the properties ``members``, each of which may have a flag ``required``."""
+    """Return the schema of an object with the properties ``members``. Each property may have a flag ``required``."""
     required: list[Json] = []
     properties: JsonObject = {}
     for name, each in members.items():
@@ -84,7 +84,7 @@ def _are_properties(schema: Mapping[str, Json]) -> bool:
 
 
 def _with_plain_types(value: Json, depth: int) -> Json:
-    """Return a copy of a schema in which JSON Schema's types replace Python's and Gemini's."""
+    """Return a copy of a schema. Types named as in Python or Gemini are replaced with JSON Schema's types."""
     if depth > _MAX_DEPTH:
         return value
     if isinstance(value, list):

@@ -60,7 +60,7 @@ class AllowedArguments:
 
 
 def select_allowed_arguments(tool: Tool, arguments: JsonObject) -> AllowedArguments:
-    """Return the arguments without the ones that the schema forbids, also inside nested objects."""
+    """Return the arguments that the schema does not forbid. Forbidden arguments in nested objects are also removed."""
     has_containers = any(isinstance(each, dict | list) for each in arguments.values())
     if arguments.keys() <= tool.properties.keys() and not has_containers:
         return AllowedArguments(arguments, ())

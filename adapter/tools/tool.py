@@ -73,7 +73,7 @@ class Tool:
     notice: str = ""
     """A reason to request approval for a custom tool, whatever its effect, until the user has allowed one call."""
     label: str = ""
-    """Name of the argument in which the model states the purpose of a call. The approver sees its value."""
+    """Name of the argument that states the purpose of a call, in the model's words. The approver sees its value."""
     polls: bool = False
     """True if a model may repeat the same call, which loop detection then ignores."""
     failure: FailureRenderer | None = None

@@ -102,8 +102,8 @@ class ApprovalFlow:
     """Path from the session's workspace to ``root``, prepended to the paths that rules and approvers see."""
 
     def refuse_denied(self, tool: Tool, operation: ops.Operation, tools: ToolSet) -> None:
-        """Raise DeniedError if a rule forbids the operation. Call this before planning, whose errors may quote
-        files."""
+        """Raise DeniedError if a rule forbids the operation. Call this before planning, because errors of the planner
+        may quote files."""
         unplanned = Plan(tool.name, lambda: ops.TaskFinished())
         whole = self._build_approval(tool.name, operation, unplanned)
         for approval in (whole, *self.list_required_approvals(tool.name, operation, unplanned, tools)):
@@ -117,8 +117,8 @@ class ApprovalFlow:
     ) -> list[ApprovalRequest]:
         """Return the approval requests of an operation, usually one.
 
-        A patch of several files gets one request per file and per tool that could make the same edit, so that the
-        rules of all these tools apply.
+        A patch of several files gets one request per file and per tool that could make the same edit. The rules of all
+        these tools then apply.
         """
         if not isinstance(operation, ops.PatchFiles):
             return [replace(self._build_approval(tool, operation, planned), draft=planned.draft)]

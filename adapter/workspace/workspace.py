@@ -191,7 +191,7 @@ class Workspace:
         return self.run_within(name, arguments, None)
 
     def run_within(self, name: str, arguments: Mapping[str, Json] | str, deadline: Deadline | None) -> ToolResult:
-        """Run one call. No operation starts after the deadline, if there is one."""
+        """Run one call. If there is a deadline, no operation starts after it."""
         check_types("Workspace.run", name=(name, str), arguments=(arguments, Mapping, str))
         try:
             with convert_memory_errors(name):

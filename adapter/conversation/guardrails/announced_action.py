@@ -62,7 +62,7 @@ _STEP = re.compile(rf"{_FILLER}(?:(?:the|my)\s+)?next\s+step(?:\s+is(?:\s+to)?|:
 _HERE = re.compile(r"\W*(?:here(?:\s+is|\s+are|['’]s)|first,|now,|then,)\s.*(?:[:：]|…|\.\.\.)\s*$", re.IGNORECASE)
 """Matches a sentence that announces something and ends with a colon or dots."""
 _CONTINUES = re.compile(r":\s+\S+\s+\S|：\S")
-"""Matches a sentence in which the announced text follows a colon."""
+"""Matches a sentence that has the announced text after a colon."""
 _NOT_NOW = re.compile(
     r"""\?|？|\b(?:if|once|when|after)\s+you\b|\bonce\s+(?:i|it|the|they|we|your)\b|\b(?:as\s+soon\s+as|whenever|until|unless|let\s+me\s+know|tomorrow|later|always)\b
     |\b(?:in\s+the\s+future|from\s+now\s+on|next\s+time|from\s+here\s+on)\b|\bplease\s+(?!\w*ll)\w+|\b(?:could|would)\s+you\b

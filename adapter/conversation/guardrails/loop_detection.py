@@ -25,7 +25,7 @@ RECENT = 4
 ones."""
 
 BLOCK = 200
-"""Length of text, in characters, whose repetition in an answer cannot be chance."""
+"""Length of a text, in characters, that is not repeated in an answer by chance."""
 
 MAX_TOKEN = 16
 """Maximum length of an unfinished number or word in JSON, in characters."""
@@ -41,7 +41,7 @@ _ACCUMULATES = re.compile(
     |spin|sample|generate|shuffle|pick|guess""",
     re.VERBOSE,
 )
-"""Matches names of tools for which two equal calls have more effect than one."""
+"""Matches names of tools that have more effect if they are called twice with the same arguments."""
 _REPEATS = re.compile(
     r"""\b(?=[abdefhjkmnprstuvwz])(?:again|another|both|each|every|keep|per|poll|repeat\w*|retry|several|thrice|times|twice
     |until|wait|while|(?:two|three)\s+of|erneut|mehrmals|noch|warte|wieder\w*|zweimal|bis|deux|fois|jusqu\w*|dos|veces

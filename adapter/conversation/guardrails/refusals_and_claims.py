@@ -49,12 +49,12 @@ _ASKS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _ASKS_WHETHER = re.compile(r"\b(?:complete|done|finished|progress|ready|stat(?:e|us))\b", re.IGNORECASE)
-"""Matches questions to which "It is done." is an answer."""
+"""Matches questions that "It is done." may answer."""
 MAX_NULL = 40
 """Maximum length of an answer that is only a word for null, with punctuation, in characters."""
 _NULL = re.compile(r"\W*(?:json\W+)?(?:null|nil|undefined|nan)\W*", re.IGNORECASE)
 _NOTHING = re.compile(r"(?i)\b(?:empty|nothing|leer|nichts|rien|vide|nada|vac[ií]o|niente|vuoto|vazio)\b")
-"""Matches requests to which a word for null is an answer."""
+"""Matches requests that a word for null may answer."""
 _REASON = re.compile(r"\w\s*[:;]\s*\w|\b(?:as|because|since|so(?!\s+i\b))\b", re.IGNORECASE)
 _OFFERS_NO_HELP = re.compile(r"(?i)(?!.*\b(?:access|language model)\b).*\b(?:assist|help)\b")
 MAX_CLAIM = 160

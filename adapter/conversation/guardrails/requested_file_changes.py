@@ -119,7 +119,7 @@ def find_unused_values(history: CallHistory) -> list[str]:
 
 
 def list_paths_with_replaced_names(history: CallHistory) -> list[str]:
-    """Return the paths of known files in which a replaced name still occurs."""
+    """Return the paths of known files that still contain a replaced name."""
     replaced = find_replaced_names(history)
     known = {path: "\n".join(list_known_lines(path, history)) for path in find_paths(history.request)}
     return [path for path, text in known.items() if not replaced.isdisjoint(find_names(text))]

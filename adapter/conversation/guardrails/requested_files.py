@@ -1,4 +1,4 @@
-"""Determine from a request which action it asks for, and on which files."""
+"""Determine the action that a request asks for, and the files of this action."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ def find_file_action(request: str) -> str:
 
 
 def _are_useless(request: str, verb: int, pronoun: str) -> bool:
-    """Return whether a request begins with files that are not needed, so that ``pronoun`` after the verb means them."""
+    """Return whether a request begins with files that are not needed. The ``pronoun`` after the verb then means these
+    files."""
     paths = list_first_paths(request)
     end = request.rindex(paths[-1], 0, verb) + len(paths[-1])
     is_first = re.fullmatch(r"(?i)\W*(?:the\s+)?(?:files?\s+)?\W*", request[: request.index(paths[0])])
@@ -132,8 +133,8 @@ def list_target_paths(request: str) -> list[str]:
 
 
 def find_kept_values(request: str, arguments: JsonObject) -> list[str]:
-    """Return the paths among a call's ``arguments`` that must stay unchanged, and those that its command deletes or
-    moves away."""
+    """Return the paths among a call's ``arguments`` that must stay unchanged, and such paths that its command deletes
+    or moves away."""
     kept = {*find_paths(request)}.difference(list_target_paths(request))
     if not kept:
         return []

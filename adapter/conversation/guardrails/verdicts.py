@@ -17,7 +17,8 @@ class Accept:
 class Retry:
     """Verdict of `Guardrails`: retry with a message to the model.
 
-    ``held_to`` has the tools to which the retry is constrained, if the server supports it; empty for no constraint.
+    If the server supports constraints, the retry must call one of the tools ``held_to``. If it is empty, there is no
+    constraint.
     """
 
     guardrail: str

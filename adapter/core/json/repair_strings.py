@@ -147,7 +147,7 @@ class StringRepairer:
         return PUNCTUATION_ESCAPE.sub(r"\1", raw)
 
     def is_triple_quoted(self, after: re.Pattern[str]) -> bool:
-        """Return whether a triple-quoted string begins here, rather than a string whose text begins with quotes."""
+        """Return whether a triple-quoted string begins here, rather than an ordinary string that begins with quotes."""
         quotes = self.text[self.position : self.position + 3]
         if quotes not in ('"""', "'''"):
             return False

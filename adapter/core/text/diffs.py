@@ -1,7 +1,7 @@
 """Compute unified diffs, quickly even for large files.
 
-A line ends only at a line feed, as in git and patch, so that they can apply the diff. A line whose carriage return was
-added or removed therefore counts as changed.
+A line ends only at a line feed, as in git and patch, which can therefore apply the diff. A line that gets or loses a
+carriage return counts as changed.
 """
 
 from __future__ import annotations

@@ -142,8 +142,8 @@ class Redactor:
         return self.redact(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     def redact_pieces(self, pieces: Sequence[str]) -> list[str]:
-        """Redact text that is split into pieces, and return the pieces. A replacement goes to the piece in which its
-        credential begins."""
+        """Redact text that is split into pieces, and return the pieces. A credential may extend over several pieces.
+        The replacement is then in the first of them."""
         text = "".join(pieces)
         spans = list(self._find_spans(text))
         redacted, end = [], 0
@@ -160,8 +160,8 @@ class Redactor:
         return redacted
 
     def find_safe_prefix(self, pieces: Sequence[str]) -> set[int]:
-        """Return the numbers n for which the first n ``pieces`` can be redacted now, before more text arrives, because
-        no credential extends beyond these pieces."""
+        """Return each number n such that the first n ``pieces`` can be redacted before more text arrives. No credential
+        extends beyond these pieces."""
         text = "".join(pieces)
         limit, spans = self._find_limit(text), list(self._find_spans(text))
         ends = enumerate(accumulate(map(len, pieces)), start=1)

@@ -56,8 +56,8 @@ def load_default_text() -> str:
 
 
 class DefaultTool(ShellTool):
-    """A shipped entry, offered only if its program is installed. The user's own tools are always offered, so that a
-    call reports a missing program."""
+    """A shipped entry, offered only if its program is installed. The user's own tools are always offered. If a program
+    is missing, the call reports this."""
 
     def build_tool(self) -> Tool:
         return replace(super().build_tool(), program=self.executable)

@@ -69,10 +69,10 @@ def accept_best_match(match: MatchFeatures) -> MatchCandidate | RejectedMatch:
 
 
 def find_nearest(distances: Sequence[int], lead: int) -> int | None:
-    """Return the index of the match to which a line hint points, or None if the hint could also refer to another match.
+    """Return the index of the match that a line hint refers to, or None if the hint could also refer to another match.
 
-    ``distances`` has the distance, in lines, of each match from the hint. All others must exceed the smallest by the
-    factor ``lead``.
+    ``distances`` has the distance, in lines, of each match from the hint. All other distances must exceed the smallest
+    distance by the factor ``lead``.
     """
     nearest = min(distances)
     index = distances.index(nearest)

@@ -206,7 +206,7 @@ def _adds_content(before: Sequence[str], after: Sequence[str]) -> bool:
 def find_roughly_applied(
     search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]
 ) -> int | None:
-    """Return a line at which the patch seems to be already applied, or None. A patch seems applied if the document has
+    """Return the line where the patch seems to be already applied, or None. A patch seems applied if the document has
     all added lines there, or if the new text matches the document at least as well as the old text."""
     lines = (find(search, best, old, new) for find in (_find_insertion, _find_better_fit))
     return next((line for line in lines if line is not None), None)
@@ -227,7 +227,8 @@ def _find_insertion(search: DocumentIndex, best: MatchCandidate, old: Sequence[s
 
 
 def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: Sequence[str]) -> int | None:
-    """Return the line at which ``added`` follows the lines above ``row``, or precedes the lines below it."""
+    """Return the line where ``added`` follows the lines above ``row``, or precedes the lines below it. Return None if
+    there is no such line."""
     steps = [step for step in best.steps if not step.is_unmentioned]
     above = max((step.line_stop for step in steps if step.old_stop <= row), default=0)
     below = min((step.line_start for step in steps if step.old_start >= row), default=search.document.line_count)
@@ -239,7 +240,8 @@ def _find_between(search: DocumentIndex, best: MatchCandidate, row: int, added: 
 
 
 def _find_better_fit(search: DocumentIndex, best: MatchCandidate, old: Sequence[str], new: Sequence[str]) -> int | None:
-    """Return the document line at which ``new`` matches at least as well as ``old`` at ``best``, or None."""
+    """Return the document line where ``new`` matches at least as well as ``old`` matches at ``best``. Return None if
+    there is no such line."""
     before, after = list_keys(old), list_keys(new)
     added = set(after) - set(before)
     if not all(map(search.find_lines_with_key, added)) or (not added and not _adds_content(before, after)):

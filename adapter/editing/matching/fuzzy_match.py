@@ -29,7 +29,7 @@ MIN_SLACK, MAX_SLACK = 8, 60
 MAX_SEED_PLACES = 40
 """Maximum number of occurrences of a line that serves as a seed."""
 MAX_SIMILAR_SEEDS = 4
-"""Maximum number of old lines for which similar lines are searched, because each search reads the whole document."""
+"""Maximum number of searches for lines similar to an old line, because each search reads the whole document."""
 MIN_SEED_LIKENESS = 65.0
 MIN_SEED_CHARACTERS = 4
 MAX_ROWS = 3_000
@@ -105,7 +105,7 @@ def _list_old_lines(old: Sequence[str]) -> list[OldLine]:
 def find_fuzzy_matches(search: DocumentIndex, old: Sequence[str], hint: int | None) -> list[MatchCandidate]:
     """Return the candidates for ``old``, best first. There are none if the search would exceed `MAX_COST`.
 
-    ``hint`` is the 0-based line at which the old text is expected, or None.
+    ``hint`` is the 0-based line where the old text is expected, or None.
     """
     matcher = _Matcher(search, old)
     if not matcher.rows or len(matcher.rows) > MAX_ROWS or not search.nonblank_lines:

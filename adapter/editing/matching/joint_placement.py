@@ -56,8 +56,8 @@ def _find_chosen_line(resolution: Resolution) -> int | None:
 
 
 def _list_possible_places(patch: Patch, resolution: Resolution) -> Sequence[int]:
-    """Return the 0-based lines at which a patch may belong. If no line number was needed to resolve it, this is only
-    the matched line."""
+    """Return the possible 0-based lines of a patch. If the patch was resolved without a line number, return only the
+    matched line."""
     if isinstance(resolution, Rejection) or (resolution[0].places and patch.start_line is not None):
         return sorted(set(_list_rivals(resolution)))
     return [resolution[0].match.first_line] if patch.old_text and len(resolution) == 1 else []
@@ -73,7 +73,7 @@ def _find_chains(patches: Sequence[Patch], places: _Places) -> Iterator[list[int
 
 
 def _narrow(places: _Places, chain: Sequence[int]) -> None:
-    """Keep only the places at which the patches in ``chain`` can be in ascending order."""
+    """Keep only the places that allow the patches in ``chain`` to be in ascending order."""
     earliest = _choose_first_ascending([places[index] for index in chain])
     latest = _choose_first_ascending([[-line for line in reversed(places[index])] for index in reversed(chain)])
     if len(earliest) < len(chain):
@@ -96,7 +96,7 @@ def _choose_first_ascending(places: Sequence[Sequence[int]]) -> list[int]:
 
 def _apply_offsets(places: _Places, numbers: Mapping[int, int]) -> set[int]:
     """Keep only the place that fits the line number of its patch, given the offset that the line numbers share. Return
-    the patches for which several places fit."""
+    the patches with several fitting places."""
     offsets = _find_shared_offsets(places, numbers)
     contradicted = set[int]()
     for index, number in numbers.items():

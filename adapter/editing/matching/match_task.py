@@ -1,4 +1,5 @@
-"""The task of finding a patch's old text in a document, with the lines at which the model expects it (line hints)."""
+"""The task of finding a patch's old text in a document. A line hint is the line where the model expects the old
+text."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ class MatchTask:
         self.search, self.document, self.patch, self.names = search, search.document, patch, names
 
     def find_hint(self, interpretation: Interpretation) -> int | None:
-        """Return the 1-based line at which the model expects the old text, or None if the document has no such line."""
+        """Return the 1-based line where the model expects the old text, or None if the document has no such line."""
         line = self.patch.start_line if self.patch.start_line is not None else interpretation.line
         return None if line is None or line > self.document.line_count else line
 

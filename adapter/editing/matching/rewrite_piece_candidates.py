@@ -22,9 +22,9 @@ from adapter.core.text.diffs import find_changes
 from adapter.editing.repairs.reindent import get_indent, measure_indent
 
 MAX_SLACK = 60
-"""Maximum number of lines by which a span may exceed twice the length of its piece."""
+"""A span may have at most twice the lines of its piece, plus this number."""
 MAX_PLACES = 40
-"""Maximum number of occurrences of a line at which spans are tried."""
+"""Maximum number of occurrences of a line that are tried as the start or end of a span."""
 ANCHORS = 3
 """Number of a piece's lines, the rarest ones, whose occurrences in the file are used to find spans."""
 NEAREST = 6
@@ -32,8 +32,8 @@ NEAREST = 6
 NEAR = 12
 """Maximum distance, in lines, between a changed first or last line of a piece and its expected place."""
 ALIKE = 85.0
-"""Minimum similarity, in percent, at which a line is certainly changed rather than new, unless it declares another
-name."""
+"""Minimum similarity, in percent, of two lines for the new line to be certainly a change of the old one. A line that
+declares another name is new."""
 SIMILAR = 60.0
 """Minimum similarity, in percent, between a changed line and the line that it replaces."""
 MAX_COMPARED = 20
@@ -151,7 +151,7 @@ class PieceCandidates:
                 yield from ((at, place) for place in places[-NEAREST:])
 
     def _find_starts(self, piece: Piece, lines: Sequence[str], at: int, place: int, reach: int) -> Sequence[int]:
-        """Return the lines at which a span can begin if ``lines[at]`` is line ``place`` of the file."""
+        """Return the lines where a span can begin if ``lines[at]`` is line ``place`` of the file."""
         if piece.depth is None:
             return (self._first,) if place - self._first <= reach else ()
         places = self._places.get(lines[0])

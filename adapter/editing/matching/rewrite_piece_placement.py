@@ -121,7 +121,7 @@ class PiecePlacer(PieceCandidates):
         return [[line] for line in map(self._find_only_line_with, added) if line in omitted] * 2
 
     def _is_hinted(self, span: Placement, other: Placement, hints: Sequence[Sequence[int]]) -> bool:
-        """Return whether ``other`` covers enough ``hints`` for the lines by which it is larger than ``span``."""
+        """Return whether ``other`` covers enough ``hints`` to justify the lines that it has in addition to ``span``."""
         larger = other.end - other.start - (span.end - span.start)
         return sum(map(other.covers, hints)) >= max(2, larger / LINES_PER_HINT)
 

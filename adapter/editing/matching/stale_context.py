@@ -48,7 +48,7 @@ SKIPPED = 0.5
 MIN_SIMILARITY = 70.0
 """Minimum similarity, in percent, of a context line that does not occur verbatim."""
 UNLIKE = 50.0
-"""Similarity, in percent, up to which a context line counts as not found."""
+"""A context line with at most this similarity, in percent, counts as not found."""
 MIN_SIZE = 250
 """Minimum document size, in lines, for computing line frequencies. A smaller document is assumed to have this size."""
 MARK_BITS = 2.0

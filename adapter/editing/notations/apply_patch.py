@@ -62,8 +62,8 @@ def is_apply_patch(lines: Sequence[str]) -> bool:
 
 
 def parse_apply_patch(lines: Sequence[str]) -> list[ParsedEdit]:
-    """Return the edits of an envelope. Raises FormatError for a file without a change, and if there are edits in
-    another format outside the envelope."""
+    """Return the edits of an envelope. Raises FormatError for a file without a change, and for edits in another format
+    outside the envelope."""
     edits: list[ParsedEdit] = []
     outside: list[str] = []
     body: list[str] | None = None

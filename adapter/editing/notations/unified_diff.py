@@ -66,7 +66,7 @@ class _Head(NamedTuple):
     section: str = ""
 
     def find_end(self, lines: Sequence[str]) -> int | None:
-        """Return the number of ``lines`` at which both counts are reached, or None if they never are."""
+        """Return the number of ``lines`` that reach both counts, or None if there are too few."""
         old, new = self.old_count, self.new_count
         if old is None or new is None:
             return None
@@ -157,7 +157,7 @@ class _DiffParser:
         return self.edits
 
     def _read_header(self, number: int) -> Sequence[str]:
-        """Return the one or two lines of the header that starts here, or none if there is no header."""
+        """Return the one or two lines of the header that starts here, or an empty list if there is no header."""
         text, following, below = (*self.lines[number : number + 3], "", "")[:3]
         if _is_header(self.lines, number):
             is_in_hunk = self.old_left > 0 and parse_hunk_header(below) is None

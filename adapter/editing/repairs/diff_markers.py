@@ -276,7 +276,7 @@ def strip_line_numbers_from_pair(old: str, new: str) -> Iterator[tuple[str, str,
 
 def _strip_copied_numbers(old: str, new: str, strips: bool) -> str:
     """Strip line numbers from the new text if they have the old text's separator. If only some lines are numbered, only
-    numbers near the old text's are stripped, because others may be content."""
+    numbers near the line numbers of the old text are stripped. Other numbers may be content."""
     numbered_old = [match for line in old.split("\n") if (match := _NUMBERED.fullmatch(line))]
     mark = next(match[2] or match[3] for match in numbered_old if match[2] or match[3])
     last = int(numbered_old[-1][1]) + new.count("\n") + 1

@@ -56,8 +56,8 @@ MIN_REPLACED = 2
 MAX_PER_HUNK = 50
 """Maximum number of a hunk's comments that are compared with its removed lines."""
 MIN_COPIED = 0.5
-"""Minimum share of copied lines in a new file in which any short comment can be a placeholder. A file with fewer copies
-was probably rewritten."""
+"""If at least this share of a new file's lines is copied, any short comment can be a placeholder. A file with fewer
+copies was probably rewritten."""
 MAX_REPLACEMENT_WORDS = 8
 """Maximum number of words in a comment that can represent code without naming it."""
 MAX_NAMED_WORDS = 3
@@ -180,7 +180,7 @@ def _find_assigned(lines: Sequence[str]) -> Iterator[str]:
 
 
 def is_like_known_omission(line: str, known: Sequence[str], loses_nothing: bool) -> bool:
-    """Return whether the document itself contains such a line, so that an apparent omission may be meant literally.
+    """Return whether the document itself contains such a line. An apparent omission may then be meant literally.
 
     ``known`` has the document's lines that look like omissions. If ``loses_nothing`` is true, dots may also differ from
     the document's dots.

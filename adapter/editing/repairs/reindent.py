@@ -126,8 +126,8 @@ class IndentMapper:
         return ratio or (self._unit, self._find_written_unit(base, self._unit))
 
     def _find_ratio(self, base: _Pair) -> tuple[int, int] | None:
-        """Return the numbers of columns, in the file and in the model's text, by which the nearest line at another
-        depth differs from ``base``, divided by their common factor. Return None if there is no such line."""
+        """Compare ``base`` with the nearest line at another depth. Return the difference in columns, in the file and in
+        the model's text, divided by their common factor. Return None if there is no such line."""
         others = [pair for pair in self._pairs if _measure_width(pair.written) != _measure_width(base.written)]
         if not others:
             return None
@@ -151,7 +151,7 @@ class IndentMapper:
 
     @cached_property
     def _opened(self) -> list[int]:
-        """The number of columns by which the model indented the first line of each block."""
+        """For each block, the number of columns that the model added to the indentation of its first line."""
         steps = (step for text in self._written for step in _list_steps(text))
         return [step for step, is_opened in steps if is_opened and step in WRITTEN_UNITS]
 
@@ -192,7 +192,7 @@ def _render_indent(columns: int, uses_tabs: bool) -> str:
 
 
 def _list_steps(lines: Iterable[str]) -> Iterator[tuple[int, bool]]:
-    """Yield how many columns deeper each line is than the one above, and whether the line above opens a block."""
+    """Yield how many columns deeper each line is than the line above, and whether the line above opens a block."""
     for above, below in pairwise(line for line in lines if line.strip()):
         step = measure_indent(below) - measure_indent(above)
         if step > 0:

@@ -24,7 +24,7 @@ then all kinds together."""
 MAX_INDENT = 80
 """Maximum width of an indentation that is compared, in spaces and tabs."""
 MAX_PARTS = 3
-"""Maximum number of line breaks in a string whose closing quote may also open another string."""
+"""Maximum number of line breaks in a string if its closing quote may also open another string."""
 
 _QUOTED = re.compile(r'"""|\'\'\'|\'"\'|"\'"')
 """Matches quotes of multi-line strings, and a quote in quotes."""
@@ -73,7 +73,7 @@ def undo_double_escaping(old: str, new: str) -> Iterator[tuple[str, str]]:
 
 
 def _has_doubtful_break(old: str, text: str, kinds: frozenset[str]) -> bool:
-    r"""Return whether each ``\n`` in quotes is between equally indented lines, so that it may be a real line break."""
+    r"""Return whether each ``\n`` in quotes is between equally indented lines. It may then be a real line break."""
     if "break" not in kinds:
         return False
     protected = _breaks_in_strings(text, kinds, frozenset(_unescape(old, kinds, False).split("\n")))
@@ -171,7 +171,7 @@ def _find_in_strings(line: str, kinds: frozenset[str]) -> Iterator[int]:
 
 
 def _find_closing_quotes(parts: Sequence[str]) -> list[str]:
-    """For each part, return the quotes whose next occurrence may close a string."""
+    """For each part, return the kinds of quotes that may close a string when they occur next."""
     found = [""] * (len(parts) + 1)
     for number in range(len(parts) - 1, -1, -1):
         plain = _ESCAPE.sub("", parts[number])
@@ -186,7 +186,7 @@ def _may_close(before: str, after: str) -> bool:
 
 
 def _may_open(part: str, quote: str) -> bool:
-    """Return whether a part's last ``quote`` may open a string, unlike the one in ``END;';``."""
+    """Return whether a part's last ``quote`` may open a string, unlike the quote in ``END;';``."""
     before, _, after = _ESCAPE.sub("", part).rpartition(quote) if quote else ("", "", "")
     return not before or not _may_close(before, after) or _PREFIX.search(before) is not None
 
@@ -207,7 +207,8 @@ def _find_odd_quotes(part: str, kinds: frozenset[str]) -> str:
 
 
 def _toggle_quote(is_open: str, odd: str) -> str:
-    """Return the quote that is open after a part with the ``odd`` quotes; ``is_open`` is the one open before it."""
+    """Return the quote that is open after a part with the ``odd`` quotes. ``is_open`` is the quote that is open before
+    the part."""
     if is_open:
         return "" if is_open in odd else is_open
     return odd[:1]

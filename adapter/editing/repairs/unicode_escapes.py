@@ -16,8 +16,8 @@ def match_unicode_escapes(old: str, new: str, view: str) -> tuple[str, str] | No
     """Return both texts with special characters written as in the document ``view``: escaped, or not. Return None if no
     line has to change.
 
-    A line of the old text is changed only if the document contains it with the other spelling, and not as written.
-    Lines that only the new text has are changed if all old lines with special characters are.
+    A line of the old text is changed only if the document contains it with the other spelling, and not as written. If
+    all old lines with special characters are changed, lines that only the new text has are changed as well.
     """
     characters = {*_SPECIAL.findall(old), *_CONTROL}
     if "\\u" not in old and (not _SPECIAL.search(old) or "\\u" not in view):

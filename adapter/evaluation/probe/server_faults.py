@@ -1,4 +1,4 @@
-"""Recognize faults of a model server by patterns in a probe's answers that a model would not cause."""
+"""Recognize faults of a model server by patterns in the answers of a probe. A model would not cause these patterns."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ VALUE_BYTES = 64
 def run(_: bytes, path: str, packages: str, batch_rows: int, block_rows: int, block_bytes: int) -> Iterator[bytes]:
     """Yield the number of rows, an Arrow stream without rows, and an Arrow stream for each block.
 
-    ``packages`` is the folder in which pyarrow is installed. ``batch_rows`` rows are decoded at a time; 0 yields no
+    ``packages`` is the folder that pyarrow is installed in. ``batch_rows`` rows are decoded at a time; 0 yields no
     blocks. A block ends at ``block_rows`` or ``block_bytes``.
     """
     sys.path.append(packages)

@@ -1,8 +1,8 @@
 """Convert JSON rows to Arrow types and back, so that a Parquet file can store the rows unchanged.
 
 Objects and lists become nested types. Values that have no common type are stored as JSON strings. The metadata of the
-schema lists the paths of such values. It also lists the fields that some objects lack; in these, null means a missing
-field.
+schema lists the paths of such values. It also lists the fields that some objects lack. In these fields, null means that
+the field is missing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_COLUMNS = 1_000
 MAX_DEPTH = 8
 """Maximum depth of nested types."""
 METADATA = b"toolcall_adapter"
-"""Key in a schema's metadata under which the paths are stored."""
+"""Key for the paths in a schema's metadata."""
 
 Path: TypeAlias = tuple[str | int, ...]
 """Path of a nested value: the column's name, then the names of fields. 0 stands for the items of a list."""
@@ -133,7 +133,7 @@ class ColumnShape:
 
 
 def build_metadata(rows: ColumnShape) -> dict[bytes, bytes]:
-    """Return the schema metadata from which `RowDecoder` restores the rows: the paths of JSON strings and of optional
+    """Return the schema metadata that `RowDecoder` needs to restore the rows: the paths of JSON strings and of optional
     fields."""
     found: dict[str, list[Path]] = {"json": [], "optional": []}
     for kind, path in rows.list_paths():

@@ -42,16 +42,16 @@ class RowSettings:
     format: str | None = None
     """Format name, or None for auto-detection."""
     template: str = ""
-    """Text of the chat template from which the format is derived if ``format`` is ``from-template``."""
+    """Text of the chat template. If ``format`` is ``from-template``, the format is derived from it."""
     policy: str = "safe"
     tools: str = "[]"
     """Tool definitions as a JSON list."""
     tools_column: str | None = None
     """Column with the tools of each row."""
     finish_reason: str = "finish_reason"
-    """Column with the finish reasons, if there is one."""
+    """Column with the finish reasons, or None."""
     prompt: str | None = None
-    """Column with the prompts, including the template's generation prompt, if there is one."""
+    """Column with the prompts, which end with the template's generation prompt, or None."""
 
     @property
     def columns(self) -> tuple[str, ...]:

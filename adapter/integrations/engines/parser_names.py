@@ -1,4 +1,4 @@
-"""List the names under which the parsers are registered with both engines."""
+"""List the names that the parsers are registered with in both engines."""
 
 from __future__ import annotations
 

@@ -111,8 +111,8 @@ class _VllmParserBase:
         return stream if self.vllm.ends_streams and not previous_text else None
 
     def _ends_response(self, delta_text: str, delta_token_ids: Sequence[int]) -> bool:
-        """Return whether the last token ends the response. It does if it is a special token that is neither part of
-        ``delta_text`` nor a marker."""
+        """Return whether the last token ends the response. The last token ends it if it is a special token that is
+        neither part of ``delta_text`` nor a marker."""
         if not delta_token_ids:
             return False
         last = delta_token_ids[-1]

@@ -41,7 +41,8 @@ class DefinitionPins:
         self.is_known = bool(self._pinned)
 
     def describe_change(self, name: str, definition: Any) -> str:
-        """Describe the change to a tool's definition with a diff. Return "" if there is none or the server is new."""
+        """Describe the change to a tool's definition with a diff. Return "" if nothing changed, or if the server is
+        new."""
         text = _to_json(definition)
         pinned = self._pinned.get(name)
         if pinned is None:
@@ -72,7 +73,8 @@ def _to_json(definition: Any) -> str:
 
 
 def _format_json(text: str) -> str:
-    """Format JSON with one value per line. Returns any other text unchanged; the user may have edited the file."""
+    """Format JSON with one value per line. Text that is not JSON is returned unchanged, because the user may have
+    edited the file."""
     try:
         return json.dumps(json.loads(text), indent=1, ensure_ascii=False) + "\n"
     except (ValueError, RecursionError):

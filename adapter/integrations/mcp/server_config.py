@@ -130,9 +130,9 @@ def _parse_server(name: str, config: Mapping[str, Any]) -> McpServer:
 
 
 _SERVER_KEYS = ("mcpServers", "servers", "mcp", "context_servers")
-"""Names of the key for the servers: the usual one, then VS Code's, opencode's and Zed's."""
+"""Names of the key for the servers: the usual name, and then the names in VS Code, opencode and Zed."""
 _URL_KEYS = ("url", "serverUrl", "httpUrl")
-"""Names of the key for the URL: the usual one, then Windsurf's and Gemini CLI's."""
+"""Names of the key for the URL: the usual name, and then the names in Windsurf and Gemini CLI."""
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}|\$\{\w+:\w[^}]*\}")
 
 

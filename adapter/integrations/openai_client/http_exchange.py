@@ -136,7 +136,7 @@ class OpenAIExchange:
         return self._build_response(response, *answer)
 
     def build_error(self, response: Any, body: bytes) -> Any:
-        """Return the server's error, whose body was read, in OpenAI's format."""
+        """Return the server's error in OpenAI's format. The body of the error must have been read."""
         status = response.status_code if response.status_code >= 400 else 502  # a 204 would hide the error
         headers = self._build_response_headers(response) | {"content-type": "application/json"}
         error = relay_error(response.status_code, body)

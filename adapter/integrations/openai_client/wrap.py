@@ -91,7 +91,7 @@ def wrap(
         guide: Guided tool choice for very small models: ``"auto"`` (if the server reports that the model is small),
             ``"on"`` or ``"off"`` (see `adapter.prompting.intent.guided_choice`).
         max_tools: Maximum number of tools that the prompt describes. If a request has more, the prompt describes only
-            the best matches, and a tool that finds the others.
+            the best matches, and a tool that finds further tools.
         guardrails: Faults that trigger a retry before you see the answer: ``"on"``, ``"off"`` or names (see
             docs/reliability.md).
         retries: Maximum number of retries per request.

@@ -51,8 +51,7 @@ def read_broken_opener(source: BodySource, consumed: list[str]) -> Reader[BodyRe
 
 
 def read_unopened(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call at the start of an answer whose opening tag lacks more than its bracket:
-    ``=NAME><parameter=KEY>...``."""
+    """Parse a call at the start of an answer with only the end of its opening tag: ``=NAME><parameter=KEY>...``."""
 
     def may_continue(ahead: str) -> bool:
         match = _MAY_BE_BROKEN_OPENER.fullmatch(ahead)

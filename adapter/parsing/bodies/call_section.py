@@ -26,7 +26,7 @@ ERROR_LIMIT = 2_000
 """Maximum length of a closed section without calls that is reported as an invalid call."""
 
 _SIGNS = frozenset("<{=")
-"""Characters of which a damaged call contains at least one. Other text before a section's first call is dropped."""
+"""A damaged call contains at least one of these characters. Other text before a section's first call is dropped."""
 
 
 class CallSection:

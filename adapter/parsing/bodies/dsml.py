@@ -1,4 +1,4 @@
-"""Parse DSML, the elements in which DeepSeek V3.2 and later releases write calls. The releases differ in a few words.
+"""Parse DSML, the elements that DeepSeek V3.2 and later releases write calls with. The releases differ in a few words.
 
 ::
 

@@ -42,7 +42,7 @@ MAX_MARKER = 200
 
 
 MAX_BRACKETS = 50
-"""Maximum number of brackets at which the search for the JSON around a tool's name tries to decode it."""
+"""Maximum number of brackets that are tried as the start of the JSON around a tool's name."""
 
 
 def compile_format(spec: FormatSpec) -> Format:

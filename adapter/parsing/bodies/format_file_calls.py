@@ -31,7 +31,7 @@ from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import HEAD_LIMIT, Reader
 
 MAX_CLOSERS = 20
-"""Maximum number of closing markers at which the parser tries to end a call."""
+"""Maximum number of closing markers that are tried as the end of a call."""
 MAX_RETRIED = 20_000
 """Maximum length of a damaged call that is searched for the next call, in characters. The text is then parsed again."""
 
@@ -130,8 +130,8 @@ class DescribedCall:
 
 
 def loosen(text: str) -> str:
-    """Return a pattern for ``text`` in which a line break may be followed by more whitespace. After a tag, any
-    whitespace may replace the line break, or it may be missing."""
+    """Return a pattern for ``text`` that tolerates more whitespace after a line break. After a tag, the line break may
+    be missing, or be any other whitespace."""
     *pieces, last = re.split(r"[ \t]*\r?\n\s*", text)
     breaks = (r"\s{0,20}" if piece.endswith((">", "]")) else r"[ \t]*\r?\n\s{0,20}" for piece in pieces)
     return "".join(f"{re.escape(piece)}{gap}" for piece, gap in zip(pieces, breaks, strict=True)) + re.escape(last)

@@ -48,7 +48,7 @@ _BARE_HEAD = re.compile(r"\s*call:([\w.:/-]+)\s*[{(](?!¤)")  # ¤ marks an esca
 _MAY_BE_HEAD = re.compile(r"\s*+(?:c|ca|cal|call|call:[\w.:/-]*+\s*+)?")
 _WORD_ALONE = re.compile(r"call\s*:\s*(?=\{\s*[\"'])", re.IGNORECASE)
 _MAY_BE_WORD_ALONE = re.compile(r"c|ca|cal|call\s*+(?::\s*+(?:\{\s*+)?)?", re.IGNORECASE)
-"""Matches any start of ``call:{``, in which the tool's name is missing or in the JSON."""
+"""Matches any start of ``call:{``, a call without the tool's name or with the name in the JSON."""
 
 _NAMED_HEAD = re.compile(r"\s*(?:default_api[.:])?([\w.:/-]+?)\{\s*(\w+)\s*:")
 _MAY_BE_NAMED = re.compile(r"\s*+[\w.:/-]*+(?:\{\s*+\w*+\s*+)?")

@@ -67,7 +67,7 @@ def _build_reader(tag: str) -> BodyReader:
 
 
 def _read_after_own_name(closing: str, source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``NAME</tool><args>...</args>`` after ``<tool>``, whose element contains only the name."""
+    """Parse ``NAME</tool><args>...</args>`` after ``<tool>``. The element ``tool`` contains only the name."""
     text = yield from source.consume_until("<", NAME_LIMIT, consumed)
     name = (text or "").strip()
     if source.tools.match(name) is None:

@@ -46,7 +46,7 @@ _BEFORE = (START, CHANNEL)
 _FINAL = CHANNEL + "final" + MESSAGE
 _CALL_HEADERS = (CHANNEL + "commentary to=functions.", " to=functions.", CHANNEL + "analysis to=functions.")
 _GLUED_HEADERS = ("assistantcommentary to=", "assistantanalysis to=")
-"""The start of a call's header from which the server stripped the tokens. It may directly follow other text."""
+"""The start of a call's header after the server stripped its tokens. It may directly follow other text."""
 _RECIPIENT_START = "to="
 _REASONING = OpaqueSection(
     is_reasoning=True,
@@ -227,8 +227,8 @@ def read_without_tokens(source: BodySource, consumed: list[str]) -> Reader[BodyR
 
 
 def read_glued_header(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the rest of a header after ``assistantcommentary to=``, from which a server stripped tokens, and the call
-    after it."""
+    """Parse the rest of a header after ``assistantcommentary to=``, and the call after the header. A server has
+    stripped the tokens of such a header."""
     if not source.at_line_start:
         return TEXT
     match = yield from source.peek_call(_GLUED, HEADER_LIMIT, _MAY_BE_GLUED.fullmatch)

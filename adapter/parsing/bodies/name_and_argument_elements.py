@@ -109,7 +109,7 @@ def _read_arguments(name: str, end: str, source: BodySource, consumed: list[str]
 
 
 def _find_key(tag: str, attributes: str, tool: Tool | None) -> str:
-    """Return the parameter that an element with this tag and these attributes sets."""
+    """Return the name of the parameter that an element sets, given the element's tag and attributes."""
     named = None if tool is not None and tag in tool.properties else NAME_ATTRIBUTE.search(attributes)
     return named[1] if named else tag
 

@@ -259,8 +259,8 @@ class LiteralReader:
 
     def decode_literal(self, written: str, text: str, quotes: int) -> str:
         r"""Return the value of ``written``, a string with unknown escapes, as in ``"\\alpha \\theta"``. All its
-        backslashes are literal, unless some clearly begin escapes. The value is then ``text``. ``quotes`` is the number
-        of quotes at each end."""
+        backslashes are literal. If some of them clearly begin escapes, return ``text``. ``quotes`` is the number of
+        quotes at each end."""
         content = written[quotes:-quotes]
         return text if LAYOUT_ESCAPE.search(content) else PUNCTUATION_ESCAPE.sub(r"\1", content)
 

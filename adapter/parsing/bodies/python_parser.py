@@ -26,7 +26,7 @@ NAME = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
 """Matches a tool's name, which may contain a hyphen or be an object's method."""
 
 MAX_LATER = 20
-"""Maximum number of positions after a damaged call at which another call is tried."""
+"""Maximum number of positions after a damaged call that are tried as the start of another call."""
 
 _NEXT_CALL = re.compile(r"(?:[,;]\s*+|\n[^\S\n]*+)([^\W\d]\w*+(?:[.-]\w++)*+)\s*+\(")
 _NORMAL_FIXES = frozenset({"missing-bracket", "json-literal"})
@@ -210,5 +210,5 @@ def _is_misplaced(value: Json, schema: Json) -> bool:
 
 
 def _to_json(calls: list[DecodedCall]) -> str:
-    """Return the arguments as JSON, in which half of a surrogate pair can be detected."""
+    """Return the arguments as JSON. A lone surrogate can be detected in it."""
     return json.dumps([call.arguments for call in calls], ensure_ascii=False)

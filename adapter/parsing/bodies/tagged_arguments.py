@@ -1,4 +1,4 @@
-"""Collect the arguments of a call in which each argument has its own tags. A value may be a CDATA section, and an
+"""Collect the arguments of a call that writes each argument in its own tags. A value may be a CDATA section, and an
 argument may be repeated."""
 
 from __future__ import annotations

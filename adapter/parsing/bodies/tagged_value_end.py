@@ -203,8 +203,8 @@ class RawValue:
         return ends
 
     def _is_cut(self, source: StreamBuffer) -> bool:
-        """Return whether the text was cut off at the current position, or within a tag after which the value could have
-        continued."""
+        """Return whether the text was cut off at the current position, or within a tag that the value could have
+        continued after."""
         rest = source.text[source.position : source.position + self._ends.longest]
         return source.was_cut and (not rest or self._ends.may_start_with(rest))
 

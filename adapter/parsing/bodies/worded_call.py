@@ -58,8 +58,8 @@ _OBJECT_ARGUMENT = re.compile(r"[\w.-]+\s*\(\s*\{")
 _ORDER = re.compile(r"\W*(?:use|call|run|execute)[ \t]+", re.IGNORECASE)
 """Matches the words before a tool's name in an instruction to another person, such as ``call NAME with ...``."""
 _JOINT = re.compile(r"[\[<({]|tool|function|action", re.IGNORECASE)
-"""Matches text after which `adapter.prompting.escaping` can insert a character, so that untrusted text is not parsed as
-a call in words."""
+"""Matches text in untrusted input. `adapter.prompting.escaping` inserts a character after it to prevent a call in
+words."""
 _LABEL = re.compile(r"\W+|\w+(?: \w+)?\s?[^\w\s]|\w+_\w+|[A-Z]{3}")
 _QUOTES = re.compile(
     r"\b(?:previous|earlier|example|logs?|history|transcript|wrote|said|says|printed|shows|looks|look like|would|"
@@ -160,7 +160,7 @@ def has_label(text: str) -> bool:
 
 
 def quotes_calls(line: str) -> bool:
-    """Return whether ``line`` introduces a quotation, so that a call below it is not the model's own."""
+    """Return whether ``line`` introduces a quotation. The model only quotes a call below such a line."""
     return _QUOTES.search(line) is not None
 
 

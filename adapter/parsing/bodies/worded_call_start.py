@@ -38,8 +38,8 @@ _listed_words = "\n" + "\n".join(FIRST_WORDS)
 
 
 class WordedCallStart(WeakMarker):
-    """The condition under which a line break counts as a marker: the next line may begin a call in words to one of the
-    tools ``names``."""
+    """The condition for a line break to count as a marker: the next line may begin a call in words to one of the tools
+    ``names``."""
 
     __slots__ = ("_begun_odd_name", "_listed_names", "_names")
 

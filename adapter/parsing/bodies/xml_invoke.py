@@ -314,7 +314,7 @@ class XmlInvokeReader:
         return {name: text for name, text in attributes.items() if name not in (self.tags.key, *_ABOUT)}
 
     def _add_attribute(self, call: PendingCall, key: str, attributes: dict[str, str]) -> None:
-        """Add the parameter ``key`` to ``call``, whose element is empty: its value is in an attribute, or empty."""
+        """Add the parameter ``key`` to ``call``. Its element is empty, so the value is in an attribute, or empty."""
         values = self._select_values(attributes)
         if attributes.get("string") not in ("true", "false", None):
             values["string"] = attributes["string"]
@@ -359,8 +359,8 @@ class XmlInvokeReader:
 
 
 def find_name_key(own: str, attributes: dict[str, str], tools: ToolSet) -> str:
-    """Return the key of the attribute that names the tool: ``own`` or another one whose value is a known tool. Return
-    "" if there is none."""
+    """Return the key of the attribute that names the tool: ``own``, or another attribute with a known tool as its
+    value. Return "" if there is none."""
     if attributes.get(own):
         return own
     return next((key for key in _NAMES if tools.match(attributes.get(key, ""))), "")

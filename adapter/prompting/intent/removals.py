@@ -33,7 +33,8 @@ def find_removed_lines(old: str, new: str) -> list[str]:
 
 
 def find_unrelated_line(removed: Sequence[str], words: Collection[str]) -> str:
-    """Return a removed line that has none of ``words`` and is outside the block of the one that has, or "".
+    """Return a removed line without any of ``words``, outside the block of a line that has such a word. Return "" if
+    there is no such line.
 
     A block is a line with the lines after it that are not indented less.
     """

@@ -21,7 +21,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def find_misspelled_word(request: str, text: str) -> str:
-    """Return the word of ``text`` whose spelling is the only thing that ``request`` asks to correct, or ""."""
+    """If ``request`` only asks to correct the spelling of one word of ``text``, return this word. Otherwise, return
+    ""."""
     if not _SPELLING.search(request) or asks_for(request, "add", "create", "delete", "move", "run"):
         return ""
     present, words = {*_WORD.findall(text)}, request

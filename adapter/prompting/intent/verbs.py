@@ -83,7 +83,7 @@ _ENCLITIC = re.compile(r"([^\W\d_]{3,}?)(?:me|te|se|nos)?-?l[aeo]s?(?!\w)", re.I
 _LAST_VERB = re.compile(r"([^\W\d_]+n)(?=\s*(?:[.,;:!?\n]|\Z))")
 """Matches a word that may be an infinitive at the end of a German sentence."""
 MAX_BEGINNING = 400
-"""Number of characters at the start of a request in which its verb is searched for."""
+"""Number of characters at the start of a request that are searched for its verb."""
 _SENTENCE_END = re.compile(r"[.!;\n](?=\s)|[?？](?=\s|\Z)")
 _ASKS = re.compile(r"\w[?](?=\s)|？|[?]\s*\Z")
 _POLITE = re.compile(

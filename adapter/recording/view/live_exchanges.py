@@ -172,7 +172,7 @@ class LiveExchanges:
                 self._packing.submit(self._pack)
 
     def close(self, *, wait: bool = False) -> None:
-        """Stop compressing exchanges. If ``wait`` is true, first compress those that have ended."""
+        """Stop compressing exchanges. If ``wait`` is true, first compress the exchanges that have ended."""
         self._packing.shutdown(wait=wait, cancel_futures=not wait)
 
     def list_changes(self, since: int) -> JsonObject:
@@ -191,7 +191,7 @@ class LiveExchanges:
         return {"epoch": self.epoch, "version": version, "oldest": oldest, "rows": rows, "is_part": is_part}
 
     def list_rows(self, words: str = "") -> list[JsonObject]:
-        """Return the rows of all exchanges that contain ``words``, in the order in which they began."""
+        """Return the rows of all exchanges that contain ``words``, in the order of their requests."""
         with self._lock:
             entries = sorted(self._entries.values(), key=lambda entry: entry.number)
         wanted, found = words.lower(), set(self.search(words)) if words else set()

@@ -298,8 +298,8 @@ def _describe_changed_calls(recorded_calls: Iterable[CallLine], turn: Turn, line
 
 
 def _parse_readings(turns: Sequence[Turn], reasoning: str, again: ReparseOptions | None) -> list[JsonObject]:
-    """Return the spans of each of ``turns``, preceded by the ``reasoning`` that the server had separated from the
-    answer. ``again`` has the options of the second turn, if there is one."""
+    """Return the spans of each of ``turns``, after the ``reasoning`` that the server had separated from the answer. If
+    the text was parsed again, ``again`` has the options of the second turn."""
     apart = [build_span_row("reasoning", reasoning)] if reasoning else []
     names = ["The parsed answer"] if again is None else ["As recorded", again.name]
     return [{"name": name, "spans": apart + build_spans(turn)} for name, turn in zip(names, turns, strict=True)]
@@ -319,7 +319,7 @@ def _get_part_text(part: Json) -> str:
 
 
 MAX_CALLS = 20
-"""Maximum number of calls for which an exchange's timeline shows separate bars."""
+"""Maximum number of calls that have separate bars in an exchange's timeline."""
 
 
 def build_timeline(exchange: RecordedExchange, names: Sequence[str] = ()) -> list[JsonObject]:

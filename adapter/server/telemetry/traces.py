@@ -2,8 +2,8 @@
 
 Source: github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai/gen-ai-spans.md, "Inference" (of November
 2026, status: development). Attributes outside of the conventions begin with ``adapter.``. A span continues the client's
-trace (``traceparent``), which is passed on to the model server. Spans never contain prompts or answers; ``--record``
-stores those.
+trace (``traceparent``), which is passed on to the model server. Spans never contain prompts or answers, which only
+``--record`` stores.
 """
 
 from __future__ import annotations

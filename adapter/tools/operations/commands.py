@@ -15,7 +15,7 @@ class RunCommand:
     """Run a shell command line in ``cwd``. It is stopped after ``timeout_s`` seconds, or ``idle_timeout_s`` seconds
     without output.
 
-    ``shell``: the shell for which the line was written. If bash is missing, sh is used.
+    ``shell``: the shell that the line was written for. If bash is missing, sh is used.
     """
 
     command: str

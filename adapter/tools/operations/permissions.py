@@ -77,7 +77,8 @@ class ApprovalRequest:
     label: str = ""
     """The purpose of the call, as the model states it. It does not affect any decision."""
     sandbox: str = ""
-    """Description of the sandbox in which a program, a user's function or an MCP tool will run, or its absence."""
+    """Description of the sandbox that a program, a user's function or an MCP tool will run in, or a note that there is
+    none."""
     is_git: bool = False
     """True if the call changes git's own data. Such a change needs approval in every mode
     (`adapter.workspace.paths.git_data_detection`)."""

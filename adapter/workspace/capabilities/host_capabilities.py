@@ -19,7 +19,7 @@ from adapter.tools import operations as ops
 from adapter.tools.operations.capabilities import Capability, is_installed
 
 Session = TypeVar("Session", contravariant=True)
-"""Type of the workspace whose call started a sub-agent."""
+"""Type of the workspace that starts a sub-agent."""
 
 Embedded: TypeAlias = Literal["embedded"]
 
@@ -153,7 +153,7 @@ class Host:
     ``~/.local/state``.
     """
     skill_folders: tuple[str, ...] = ()
-    """The user's skill directories, in addition to the workspace's."""
+    """The user's skill directories, in addition to the directories in the workspace."""
     media: frozenset[ops.MediaKind] = frozenset()
     """Media types accepted by the model. Files of these types are passed in the results' ``data``."""
 

@@ -41,7 +41,7 @@ Call = Callable[[str, JsonObject, Deadline], ToolResult]
 
 
 def run_code(operation: RunCode, tools: Mapping[str, tuple[str, ...]], call: Call) -> CodeOutput:
-    """Run the code, in which each tool is a function.
+    """Run the code. It can call each tool as a function.
 
     ``tools`` maps the name of each tool to its parameter names, in the order of positional arguments. Raises ToolError
     with the traceback and the output so far if the code fails or exceeds its time or memory.

@@ -52,14 +52,15 @@ class ChangePaths:
             yield resolved
 
     def _list_directories(self) -> list[tuple[str, ...]]:
-        """Return the directories in which the change adds, removes or renames entries, sorted and unique."""
+        """Return the directories that get, lose or rename entries in the change, sorted and unique."""
         paths = [step.path for step in self._steps if step.kind != "directory"]
         paths += [step.destination for step in self._steps if step.kind == "move"]
         return sorted({tuple(path.split("/")[:-1]) for path in paths})
 
     @contextmanager
     def lock_directories(self) -> Iterator[None]:
-        """Lock the directories of the change against all processes, including other workspaces' and other users'."""
+        """Lock the directories of the change against all processes, including processes of other workspaces and
+        users."""
         opened: list[tuple[int, int, int, str]] = []
         with ExitStack() as stack:
             for parts in self._list_directories():

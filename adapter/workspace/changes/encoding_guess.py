@@ -1,4 +1,4 @@
-"""Guess the encoding of source code, whose few characters outside ASCII are in comments and messages.
+"""Guess the encoding of source code. Its few characters outside ASCII are in comments and messages.
 
 Statistical libraries need paragraphs of text. In source code, they read a French accent as Arabic, and a comment in
 Chinese as Korean. Here, the text that results from each encoding is rated by its words. The letters of a word should

@@ -49,7 +49,7 @@ is larger can be made but not undone."""
 ROOM_BYTES = 1024 * 1024
 """Minimum free space to record a deletion, in bytes. With less, deletions are not recorded, but still possible."""
 MAX_AGE_S = 30 * 24 * 3600.0
-"""Seconds since the last change of a workspace after which its records are removed."""
+"""Maximum age of a workspace's last change, in seconds. After that, the records are removed."""
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 """Maximum size of a journal file read at once, in bytes. The journal never writes a larger one."""
@@ -60,7 +60,7 @@ MAX_SUMMARY = 10_000
 MAX_PATH = 4_096
 """Maximum length of a path in a record, in characters. Operating systems reject longer ones."""
 MAX_TIME = 253_402_300_799
-"""Latest time in seconds since the epoch: the end of the year 9999, after which times cannot be formatted as dates."""
+"""Latest time, in seconds since the epoch: the end of the year 9999. Later times cannot be formatted as dates."""
 _NUMBERED = re.compile(r"[0-9]{1,15}-[0-9]{1,15}")
 _WORKSPACE_KEY = re.compile(r"[0-9a-f]{16}")
 _Path: TypeAlias = Annotated[str, Field(max_length=MAX_PATH)]

@@ -33,8 +33,8 @@ class Plan:
 
 
 def summarize(template: str, operation: Operation) -> str:
-    """Return the summary of an operation: ``template`` with the operation's fields, in which hidden characters are
-    escaped."""
+    """Return the summary of an operation: ``template``, filled in with the operation's fields. Their hidden characters
+    are escaped."""
     values = {each.name: getattr(operation, each.name) for each in fields(operation)}
     return template.format(
         **{name: escape_for_display(value) if isinstance(value, str) else value for name, value in values.items()}

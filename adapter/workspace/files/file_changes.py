@@ -39,7 +39,7 @@ from adapter.workspace.paths.tree_ops import fingerprint_bytes
 from adapter.workspace.workspace_context import WorkspaceContext
 
 MAX_FILES = 200
-"""Maximum number of files in one change, each of which may need a lock."""
+"""Maximum number of files in one change. Each file may need a lock."""
 _NOTHING_TO_DO = frozenset({"already applied", "no change"})
 
 
@@ -64,7 +64,8 @@ class FileChange:
     diff: str
     outcome: ops.FileWritten | ops.FilePatched | ops.FilesPatched
     attribute_sources: Mapping[tuple[str, ...], FileState]
-    """Maps each new file's path components to the file whose mode, owner and attributes it inherits."""
+    """Maps each new file's path components to an old file. The new file inherits the mode, owner and attributes of the
+    old one."""
     diffs: tuple[str, ...] = ()
     """One diff per edit if there are several files."""
 

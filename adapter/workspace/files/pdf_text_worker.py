@@ -1,7 +1,7 @@
 """Extract the text of a PDF page by page, as a job of `adapter.workspace.sandbox.bounded_worker`.
 
-A page of 160 KB can unpack to millions of instructions, for which pypdf needs minutes and gigabytes. This file imports
-no module of the package.
+A page of 160 KB can unpack to millions of instructions, and take minutes and gigabytes to read with pypdf. This file
+imports no module of the package.
 """
 
 from __future__ import annotations

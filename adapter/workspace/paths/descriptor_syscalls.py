@@ -25,7 +25,7 @@ class DescriptorCalls:
     `open_beneath` or `dup`."""
 
     def open_root(self, path: str) -> int:
-        """Open the directory with the absolute ``path``, whose last name must not be a link."""
+        """Open the directory with the absolute ``path``. Its last name must not be a link."""
         return os.open(path, OPEN_DIRECTORY)
 
     def open_directory(self, name: str, dirfd: int) -> int:

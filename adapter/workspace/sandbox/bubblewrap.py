@@ -47,7 +47,7 @@ class MountView:
 def find_bwrap(environment: Mapping[str, str], writable: Sequence[str] = ()) -> tuple[str | None, tuple[str, ...]]:
     """Return the path of bwrap, and the candidates on PATH that were rejected because a model could have written them.
 
-    ``writable``: directories in which a model can write. Relative directories of PATH are skipped.
+    ``writable``: directories that a model can write to. Relative directories of PATH are skipped.
     """
     if os.access(SYSTEM_BINARY, os.X_OK):
         return SYSTEM_BINARY, ()

@@ -233,7 +233,8 @@ class ActiveSandbox:
         return tuple(real_paths)
 
     def _list_outside(self, access: Literal["read", "write"]) -> tuple[str, ...]:
-        """Return the paths outside the workspace to which the settings grant ``access``. Each needs a mount."""
+        """Return the paths outside the workspace that the settings make accessible for ``access``. Each path needs a
+        mount."""
         return tuple(path for path in self._granted[access] if not readable_paths.is_below(path, self._workspace))
 
     def build_job(self, argv: Sequence[str], cwd: Sequence[str]) -> ProcessSpec:

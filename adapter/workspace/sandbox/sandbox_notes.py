@@ -27,7 +27,7 @@ MAX_NAMED = 5
 
 
 def build_sandbox_notice(operation: ops.Operation, sandbox: ActiveSandbox) -> str:
-    """Describe the sandbox in which an operation will run. Return "" if it runs only code of this package."""
+    """Describe the sandbox that an operation will run in. Return "" if the operation runs only code of this package."""
     match operation:
         case ops.RunCommand() | ops.StartCommand() | ops.RunProgram():
             return sandbox.text

@@ -42,7 +42,7 @@ _MAX_WAITING = 16
 _SYSTEM = f"{os.environ.get('SYSTEMROOT', '')}\\System32"
 CMD = f"{_SYSTEM}\\cmd.exe"
 MAX_CMD = 8_000
-"""Maximum length of a line for cmd.exe, whose own limit is 8,191 characters."""
+"""Maximum length of a line for cmd.exe. Its own limit is 8,191 characters."""
 _CMD_OPTIONS = ["/d", "/v:off", "/s", "/c"]
 """Options of cmd.exe: run no commands from the registry, do not expand ``!``, and remove only the outer quotes."""
 _CREATE_SUSPENDED, _CREATE_NO_WINDOW = 0x4, 0x0800_0000
