@@ -165,7 +165,7 @@ def _find_marker_width(old: Sequence[str], new: Sequence[str]) -> int | None:
     if votes:
         return _choose_single(list(votes), on_grid)
     depths = {*map(measure_indent, shown)}
-    if _may_be_a_list(["+" + line for line in added]) and (depths == {0} or not _is_next_to_margin(new)):
+    if _may_be_a_list(["+" + line for line in added]) and (depths <= {0} or not _is_next_to_margin(new)):
         return None  # "+ item" may be a list item
     known = [shift for shift in on_grid if any(width - shift in depths for width in widths)]
     fitting = known or [shift for shift in on_grid if shift >= 0 and unit > 1]

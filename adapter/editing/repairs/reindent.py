@@ -82,11 +82,13 @@ class IndentMapper:
     def _map_indent(self, indent: str, nearest_row: int) -> str:
         if self._added_prefix is not None and indent.startswith(self._added_prefix):
             return indent.removeprefix(self._added_prefix)
-        if same_indent := self._by_indent.get(indent):
-            return min(same_indent, key=lambda pair: (abs(pair.line - nearest_row), pair.line)).actual
+        if indent in self._by_indent:
+            return self._find_nearest(indent, nearest_row).actual
         # A first line without its indentation says nothing about the other lines.
         pairs = [pair for pair in self._pairs if pair.written or not pair.actual] or self._pairs
         base = min(pairs, key=lambda pair: (abs(_measure_width(pair.written) - _measure_width(indent)), pair.line))
+        nearest = self._find_nearest(base.written, nearest_row)  # a list item, or its key in the same column
+        base = base if base.actual == nearest.actual else nearest
         columns, (unit, written_unit) = _measure_width(indent) - _measure_width(base.written), self._find_units(base)
         level = self._unit if self._unit % unit == 0 else unit
         if columns % written_unit == 0 and indent not in self._aligned:  # else the line is aligned with other code
@@ -95,6 +97,10 @@ class IndentMapper:
             columns = (levels * level + rest) * (1 if columns > 0 else -1)
         uses_tabs = "\t" in base.actual if base.actual.strip("\t") else self._uses_tabs
         return _render_indent(max(_measure_width(base.actual) + columns, 0), uses_tabs)
+
+    def _find_nearest(self, indent: str, row: int) -> _Pair:
+        """Return the matched line with this indentation that is nearest to the old line ``row``."""
+        return min(self._by_indent[indent], key=lambda pair: (abs(pair.line - row), pair.line))
 
     @cached_property
     def _added_prefix(self) -> str | None:
