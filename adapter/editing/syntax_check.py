@@ -127,12 +127,23 @@ def _find_toml_error(text: str) -> SyntaxProblem | None:
     return None
 
 
+_LINE_END_IN_RUNE = re.compile(r"'\r?\n'")
+
+
+def _find_go_error(text: str) -> SyntaxProblem | None:
+    """Find an error in Go. The grammar of tree-sitter accepts a line end between single quotes, which Go does not."""
+    if found := _LINE_END_IN_RUNE.search(text):
+        return SyntaxProblem(text.count("\n", 0, found.start()) + 1, "newline in rune literal")
+    return _find_with_tree_sitter(text, "x.go")
+
+
 _FINDERS: dict[str, tuple[_Finder, ...]] = {
     "py pyi pyw": (_find_python_error,),
     "json geojson topojson jsonld ipynb webmanifest har map avsc": (_find_json_error, _find_commented_json_error),
     "jsonc code-workspace": (_find_commented_json_error,),
     "jsonl ndjson": (_find_json_lines_error,),
     "toml": (_find_toml_error,),
+    "go": (_find_go_error,),
 }
 """The checks for each group of file extensions, the strictest first."""
 

@@ -241,6 +241,7 @@ def parses(text):
         ("tsconfig.json", '{"a": 1, /* c */\n "b": 2}\n', '"b": 2', '"b": [2', "line 2 no longer parses"),
         ("a.jsonl", '{"a": 1}\n{"b": 2}\n', '{"b": 2}', '{"b": 2', "line 2 no longer parses: Expecting ','"),
         ("a.go", 'package a\nvar a = "x"\n', '"x"', '"x\ny"', "line 3 no longer parses"),
+        ("a.go", "package a\nvar a = 'x'\n", "'x'", "'\n'", "line 2 no longer parses: newline in rune literal"),
         ("a.ts", 'const a = "x";\nf();\n', '"x"', '"x\ny"', "line 2 no longer parses"),
         ("a.toml", "a = 1\nb = 2\n", "b = 2", "b =", "line 2 no longer parses: Invalid value"),
         ("a.js", "f(1);\ng(2);\n", "g(2);", "g(2;", "line 2 no longer parses"),
