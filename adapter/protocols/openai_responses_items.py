@@ -7,7 +7,7 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from adapter.conversation.message_content import get_text
 from adapter.core.events import Json, JsonObject
@@ -25,6 +25,22 @@ UNSEEN = (
 )  # fmt: skip
 """Types of items that are not shown to the model: calls run by OpenAI's servers, encrypted summaries, approval
 requests. If such an item introduces tools, `list_tools` returns them."""
+
+
+_PART_FIELDS: Mapping[Json, JsonObject] = {"output_text": {"annotations": []}, "input_image": {"detail": "auto"}}
+
+
+def complete_item(item: JsonObject) -> JsonObject:
+    """Return a client's item with the fields that OpenAI's API adds when it lists the item."""
+    status = "completed" if item.get("status") is None else item["status"]
+    content = item.get("content")
+    if isinstance(content, str):
+        kind = "output_text" if item.get("role") == "assistant" else "input_text"
+        content = [{"type": kind, "text": content}]
+    if not isinstance(content, list):
+        return {**item, "status": status}
+    parts = [_PART_FIELDS.get(each.get("type"), {}) | each if isinstance(each, dict) else each for each in content]
+    return {**item, "content": parts, "status": status}
 
 
 def list_tools(items: Json) -> list[Json]:

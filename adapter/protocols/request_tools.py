@@ -57,7 +57,7 @@ class ToolRequest:
 
     @property
     def prompted_tools(self) -> ToolSet:
-        """The allowed tools, except those that the prompt does not describe because of the shortlist."""
+        """The allowed tools, without the ones that the prompt does not describe because of the shortlist."""
         return self.allowed if self.shortlist is None else self.shortlist.shown
 
     @property

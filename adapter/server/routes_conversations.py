@@ -14,7 +14,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from adapter.core.events import JsonObject
-from adapter.protocols.openai_responses_items import convert_items
+from adapter.protocols.openai_responses_items import complete_item, convert_items
 from adapter.protocols.request_errors import RequestError, require_objects, require_type
 from adapter.server.model_server import ModelServer
 from adapter.server.request_body import read_json_body
@@ -83,7 +83,7 @@ def _add_items(store: ResponseStore, http: HttpRequest, body: JsonObject) -> Jso
 
 def _get_item(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JsonObject | None:
     items = store.load_items(get_id(http)) or ()
-    return next((item for item in items if item["id"] == http.path_params["item"]), None)
+    return next((complete_item(item) for item in items if item["id"] == http.path_params["item"]), None)
 
 
 def _delete_item(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JsonObject | None:
@@ -120,7 +120,13 @@ def paginate(items: Sequence[JsonObject] | None, http: HttpRequest) -> JsonObjec
 def list_object(items: Sequence[JsonObject], *, has_more: bool = False) -> JsonObject:
     """Return a page of items as OpenAI's list object. ``has_more`` is True if it is not the last page."""
     first, last = (items[0]["id"], items[-1]["id"]) if items else ("", "")
-    return {"object": "list", "data": list(items), "first_id": first, "last_id": last, "has_more": has_more}
+    return {
+        "object": "list",
+        "data": list(map(complete_item, items)),
+        "first_id": first,
+        "last_id": last,
+        "has_more": has_more,
+    }
 
 
 def _check_metadata(body: JsonObject) -> JsonObject:

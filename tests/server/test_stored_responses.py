@@ -132,6 +132,35 @@ def test_conversation_collects_responses(client, upstream):
         ask(client, False, input="Still there?", conversation=begun.id)
 
 
+ITEMS: list[Any] = [
+    {"role": "user", "content": "Hi"},
+    {"role": "developer", "content": "Be brief."},
+    {"role": "assistant", "content": "Yes."},
+    {"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,AA"}]},
+    {"role": "assistant", "content": [{"type": "output_text", "text": "A dot."}]},
+    {"type": "function_call", "call_id": "c1", "name": "read_file", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "c1", "output": "x"},
+    {"type": "custom_tool_call", "call_id": "c2", "name": "p", "input": "{}"},
+    {"type": "custom_tool_call_output", "call_id": "c2", "output": "x", "status": None},
+    {"type": "shell_call", "call_id": "c3", "action": {"commands": ["ls"]}},
+    {"type": "shell_call_output", "call_id": "c3", "output": []},
+]
+"""Items as clients send them, without the fields that OpenAI's API adds."""
+
+
+def test_stored_items_have_published_shape(client, upstream):
+    upstream.on(CHAT, scripted_answer("Hi.", "stop", False))
+    answer = client.responses.create(model="m", input=ITEMS)
+    begun = client.conversations.create(items=ITEMS)
+    strict = client.with_options(max_retries=0)
+    strict._strict_response_validation = True
+    assert len(strict.responses.input_items.list(answer.id, limit=99).data) == len(ITEMS)
+    listed = strict.conversations.items.list(begun.id, limit=99).data
+    assert len(listed) == len(ITEMS)
+    assert strict.conversations.items.create(begun.id, items=ITEMS[:1]).data[0].content[0].text == "Hi"
+    assert strict.conversations.items.retrieve(listed[-1].id, conversation_id=begun.id).status == "completed"
+
+
 def test_invalid_conversation_requests_are_rejected(client):
     begun = client.conversations.create()
     with pytest.raises(openai.BadRequestError, match="at most 20"):
