@@ -13,8 +13,10 @@ import pytest
 
 from adapter.core.errors import ToolError
 from adapter.tools.operations import Patch as P
-from adapter.tools.operations import PatchText, ReadText, WriteText
+from adapter.tools.operations import PatchText, ReadText, WholeFileRewrite, WriteText
 from adapter.workspace import Workspace
+from adapter.workspace.changes import read_tracker
+from adapter.workspace.changes.read_tracker import ReadTracker
 from adapter.workspace.files import file_changes
 from adapter.workspace.files.read_file import read_text
 from adapter.workspace.paths.path_validation import build_temp_name
@@ -287,6 +289,32 @@ def test_leftover_temporary_file_is_replaced(run, directory):
 
 
 # ------------------------------------------------------------------ plan and commit
+
+
+def test_whole_file_keeps_changes_made_since_it_was_read(desk, directory):
+    """The model changes one line of the version that it read; another program has changed another line."""
+    (directory / "f").write_text("one\ntwo\nthree\nfour\n")
+    read_text(desk, ReadText("f"))
+    (directory / "f").write_text("ONE\ntwo\nthree\nfour\n")
+    whole = WholeFileRewrite("", "one\ntwo\nthree\nFOUR\n")
+    file_changes.plan_patch(desk, PatchText("f", (whole,))).commit(desk)
+    assert (directory / "f").read_text() == "ONE\ntwo\nthree\nFOUR\n"
+
+
+def test_remembered_versions_are_counted_and_forgotten(monkeypatch):
+    """A patched file has two versions: the one that was read, and the current one."""
+    tracker = ReadTracker()
+    tracker.note(("f",), b"read")
+    tracker.note(("f",), b"patched", is_patched=True)
+    tracker.note(("f",), b"again!!", is_patched=True)
+    assert tracker.list_earlier_versions(("f",), b"again!!") == [b"read"]
+    assert tracker.list_earlier_versions(("f",), b"other") == [b"again!!", b"read"]
+    monkeypatch.setattr(read_tracker, "MAX_SEEN_BYTES", 12)
+    tracker.note(("g",), b"12345")
+    assert tracker.list_earlier_versions(("f",), b"other") == []
+    assert "has 5 bytes" in tracker.describe_change(("f",), b"other")
+    tracker.forget(("g",))
+    assert tracker._bytes == 0
 
 
 def test_plan_changes_nothing_and_commit_applies_its_diff(desk, directory):
