@@ -13,7 +13,7 @@ from adapter.core.errors import ToolError
 from adapter.core.text.display_escaping import escape_for_display
 from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.paths.open_flags import OPEN_FILE
-from adapter.workspace.paths.path_validation import find_file_below, find_nearest_name
+from adapter.workspace.paths.path_validation import find_file_below, find_matching_names, find_nearest_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +84,27 @@ def require_existing(resolved: ResolvedPath) -> None:
 
 
 def describe_missing(resolved: ResolvedPath, *, is_edited: bool = False) -> str:
-    """Describe a missing path, with the nearest existing name in its directory, or a file with this name in a directory
-    below. ``is_edited``: whether the call edits the file; the message then suggests creating it."""
-    directory = escape_for_display("/".join(resolved.parts[:-1])) or "the workspace root"
-    near = None
-    if resolved.dirfd >= 0:
-        near = find_file_below(resolved.name, resolved.dirfd) or find_nearest_name(resolved.name, resolved.dirfd)
-    if near is None:
-        step = "write the whole file to create it, or " if is_edited else ""
-        step = "patterns are not expanded here; " if "*" in resolved.name else step
-        return f"{resolved.display_path} does not exist; {step}list {directory} to see what is there"
-    suggestion = escape_for_display("/".join((*resolved.parts[:-1], near)))
-    return f"{resolved.display_path} does not exist (did you mean {suggestion!r}?)"
+    """Describe a missing path, with the names that match it, the nearest existing name in its directory, or a file with
+    this name in a directory below. ``is_edited``: whether the call edits the file; the message then suggests creating
+    it."""
+    name, dirfd, above = resolved.name, resolved.dirfd, resolved.parts[:-1]
+    step = "write the whole file to create it, or " if is_edited else ""
+    if "*" in name:
+        matches = find_matching_names(name, dirfd) if dirfd >= 0 else []
+        step = "patterns are not expanded here; "
+        near = (
+            f"; {step}call this for each of {', '.join(_quote(above, match) for match in matches)}" if matches else ""
+        )
+    else:
+        similar = (find_file_below(name, dirfd) or find_nearest_name(name, dirfd)) if dirfd >= 0 else None
+        near = f" (did you mean {_quote(above, similar)}?)" if similar else ""
+    directory = escape_for_display("/".join(above)) or "the workspace root"
+    return f"{resolved.display_path} does not exist{near or f'; {step}list {directory} to see what is there'}"
+
+
+def _quote(above: tuple[str, ...], name: str) -> str:
+    """Return a path in quotes, as it is shown to a model."""
+    return repr(escape_for_display("/".join((*above, name))))
 
 
 def check_directory_writable(dirfd: int, parts: tuple[str, ...]) -> None:

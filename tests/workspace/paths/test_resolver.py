@@ -403,6 +403,13 @@ def test_missing_file_error_names_the_same_name_in_a_directory_below(refusal, di
     assert "did you mean" not in refusal("read_file", path="x.ini")
 
 
+@pytest.mark.parametrize("pattern", ["*.tmp", ".*\\.tmp", "?.t*"])
+def test_error_about_a_pattern_names_the_files_that_match(pattern, refusal, directory):
+    for name in ("a.tmp", "b.tmp", "c.md"):
+        (directory / name).write_text("")
+    assert "not expanded here; call this for each of 'a.tmp', 'b.tmp'" in refusal("delete_file", path=pattern)
+
+
 def test_replaced_workspace_is_detected(directory, root):
     """The path now names another directory."""
     directory.rename(directory.parent / "old")
