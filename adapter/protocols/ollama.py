@@ -70,7 +70,7 @@ def convert_to_openai(body: JsonObject, dropped: list[str] | None = None) -> Jso
     request: JsonObject = {
         "model": body.get("model"),
         "messages": _bind_results([_convert_message(message, index) for index, message in enumerate(messages)]),
-        "stream": body.get("stream") is not False,
+        "stream": True if body.get("stream") is None else require_type(bool, body["stream"], "stream"),
         **{name: options[own] for own, name in OPTIONS.items() if options.get(own) is not None},
     }
     if isinstance(limit := request.get("max_tokens"), int) and limit < 0:  # Ollama's value for no limit

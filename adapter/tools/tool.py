@@ -141,7 +141,7 @@ class Tool:
     @classmethod
     def from_definition(cls, definition: Tool | Mapping[str, Json]) -> Tool:
         """Build a Tool from a definition in any shape of `adapter.tools.definition_shapes`. A Tool is returned
-        unchanged. Raises UsageError if the name is missing or the parameters are not a JSON object."""
+        unchanged. Raises UsageError if the name is missing or empty, or the parameters are not a JSON object."""
         if isinstance(definition, Tool):
             return definition
         if not isinstance(definition, Mapping):
@@ -150,7 +150,7 @@ class Tool:
                 "for a function, use adapter.tool"
             )
         inner = definition.get("function", definition.get("toolSpec", definition))
-        if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):
+        if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str) or not inner["name"].strip():
             raise UsageError(
                 f"a tool definition needs a name, got {str(definition)[:80]!r}; "
                 'expected {"type": "function", "function": {"name": ..., "parameters": {...}}}'
