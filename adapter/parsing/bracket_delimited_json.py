@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from adapter.core.errors import FormatError
-from adapter.core.events import Json
 from adapter.core.json.decode import decode_json
 from adapter.core.json.strict import DecodedJson as Value
 from adapter.core.json.strict import UnterminatedError, decode_strict
@@ -27,18 +26,8 @@ from adapter.parsing.json_calls import (
 )
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import HEAD_LIMIT, NAME_LIMIT, SPACE, Reader, StreamBuffer
-from adapter.tools.decoded_json_calls import (
-    ARGUMENT_KEYS,
-    CALL_TYPES,
-    NAME_KEYS,
-    NESTING_KEYS,
-    TOOL_KEYS,
-    find_container_key,
-    find_flat_arguments,
-    find_name_key,
-    looks_like_call,
-    lower_keys,
-)
+from adapter.parsing.unmarked_call_shapes import has_damaged_name, has_only_calls, names_tool
+from adapter.tools.decoded_json_calls import ARGUMENT_KEYS, NAME_KEYS, NESTING_KEYS, TOOL_KEYS
 from adapter.tools.tool_set import ToolSet
 
 MAX_OPENING = 3
@@ -97,9 +86,9 @@ class UntaggedJson:
         rest = rest if rest.strip(_BETWEEN_VALUES) else ""
         if rest and not source.was_cut:
             error = error or _explain(rest)
-        if not self.after_marker and any(_has_damaged_name(value, source.tools) for value in values):
+        if not self.after_marker and any(has_damaged_name(value, source.tools) for value in values):
             return self._salvage(text, UNBALANCED, source)
-        if not self.after_marker and not _has_only_calls(values, source.tools):
+        if not self.after_marker and not has_only_calls(values, source.tools):
             is_call = not values and source.final and names_tool(text, source.tools)
             return self._salvage(text, error, source) if is_call else TEXT
         if not values:
@@ -355,70 +344,3 @@ def _decode_complete_call(text: str, missing: str) -> Value | None:
     key, arguments = list(calls[-1].items())[-1]
     is_whole = missing == "]" or (key in ARGUMENT_KEYS and isinstance(arguments, dict))
     return Value(value.value, len(text), ("missing-bracket",)) if is_whole else None
-
-
-_NAME = re.compile(r'[\[\s]*\{\s*"(?:name|tool|tool_name|function)"\s*:\s*"([^"\\]{1,200})"\s*,')
-
-
-def names_tool(text: str, tools: ToolSet) -> bool:
-    """Return whether ``text``, an incomplete value, begins with the name of a tool in ``tools``."""
-    name_match = _NAME.match(text)
-    return name_match is not None and tools.match(name_match.group(1)) is not None
-
-
-def _has_only_calls(values: list[Value], tools: ToolSet) -> bool:
-    """Return whether all ``values`` are calls. If at least one is, any object with a tool's name counts as a (damaged)
-    call."""
-    are_calls = [is_unmarked_call(each.value, tools) for each in values]
-    return any(are_calls) and all(
-        is_call or _names_tool(each.value, tools) for is_call, each in zip(are_calls, values, strict=True)
-    )
-
-
-def _names_tool(item: Json, tools: ToolSet) -> bool:
-    key = find_name_key(item, tools) if isinstance(item, dict) else None
-    return key is not None and item[key] in tools
-
-
-def _has_damaged_name(value: Value, tools: ToolSet) -> bool:
-    """Return whether ``value`` is a repaired call whose name contains more of the call: a tool's name, a quote and
-    other text."""
-    key = find_name_key(value.value, tools) if value.fixes and isinstance(value.value, dict) else None
-    name, quote, _ = value.value[key].partition('"') if key is not None else ("", "", "")
-    return quote != "" and name in tools
-
-
-def is_unmarked_call(value: Json, tools: ToolSet) -> bool:
-    """Return whether ``value``, or every item of a list, is a call written without markers."""
-    items = value if isinstance(value, list) else [value]
-    return bool(items) and all(
-        looks_like_call(item) or _is_named_call(item, tools) or _is_flat_call(item, tools) or _is_container(item, tools)
-        for item in items
-    )
-
-
-def _is_container(item: Json, tools: ToolSet) -> bool:
-    if not isinstance(item, dict):
-        return False
-    return find_container_key(item, tools) is not None or lower_keys(item, tools) is not None
-
-
-def _is_named_call(item: Json, tools: ToolSet) -> bool:
-    only, value = next(iter(item.items())) if isinstance(item, dict) and len(item) == 1 else ("", None)
-    return only in tools and isinstance(value, dict)
-
-
-def _is_flat_call(item: Json, tools: ToolSet) -> bool:
-    """Return whether ``item`` is a call with the arguments next to the name, including all required ones. If there are
-    no arguments, the item's type must announce a call."""
-    if not isinstance(item, dict):
-        return False
-    key = find_name_key(item, tools)
-    tool = tools.get(str(item[key]).strip()) if key else None
-    if tool is None or key is None or key in tool.properties:
-        return False
-    if any(isinstance(item.get(key), dict) and key not in tool.properties for key in ARGUMENT_KEYS):
-        return True
-    arguments = find_flat_arguments(item, key, tool).keys()
-    is_announced = bool(arguments) or item.get("type") in CALL_TYPES or key not in ("name", *TOOL_KEYS)
-    return is_announced and tool.accepts(arguments)

@@ -13,17 +13,12 @@ from itertools import chain
 from adapter.core.errors import FormatError
 from adapter.core.json.decode import decode_json
 from adapter.parsing.bodies.python_scanner import read_list
-from adapter.parsing.bracket_delimited_json import (
-    CALL_KEYS,
-    MAX_OPENING,
-    is_unmarked_call,
-    names_tool,
-    names_tool_later,
-)
+from adapter.parsing.bracket_delimited_json import CALL_KEYS, MAX_OPENING, names_tool_later
 from adapter.parsing.format import BodySource
 from adapter.parsing.json_calls import MAX_ATTEMPTS, scan_json_value
 from adapter.parsing.marker_set import get_marker_set
 from adapter.parsing.stream_buffer import SPACE, Reader, T
+from adapter.parsing.unmarked_call_shapes import is_unmarked_call, names_tool
 from adapter.tools.tool_set import ToolSet
 
 MARK = "¤"

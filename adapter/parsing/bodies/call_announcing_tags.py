@@ -25,7 +25,8 @@ from functools import lru_cache
 from adapter.core.errors import FormatError
 from adapter.core.json.strict import DecodedJson
 from adapter.core.yaml_subset import decode_yaml
-from adapter.parsing.bodies.arg_key_value import GLM, KeyValueReader
+from adapter.parsing.bodies.arg_key_value import KeyValueReader
+from adapter.parsing.bodies.key_value_tags import GLM
 from adapter.parsing.bodies.name_and_argument_elements import read_elements
 from adapter.parsing.bodies.python_scanner import PythonBlock, read_list
 from adapter.parsing.fallback_readers import mark_foreign_opener

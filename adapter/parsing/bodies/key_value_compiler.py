@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from adapter.parsing.bodies import invoke_tags, tool_call_tag, tool_calls_tag, xml_named_function
-from adapter.parsing.bodies.arg_key_value import GLM, KeyValueReader, KeyValueTags
+from adapter.parsing.bodies.arg_key_value import KeyValueReader
 from adapter.parsing.bodies.bare_xml_function import read_unwrapped_function
 from adapter.parsing.bodies.call_section import CallSection
 from adapter.parsing.bodies.compiled_format import (
@@ -18,6 +18,7 @@ from adapter.parsing.bodies.compiled_format import (
     wrap_in_section,
 )
 from adapter.parsing.bodies.format_file_calls import DescribedCall, build_pairs_decoder
+from adapter.parsing.bodies.key_value_tags import GLM, KeyValueTags
 from adapter.parsing.bodies.xml_function import read_inline_function, read_xml_function
 from adapter.parsing.bodies.xml_invoke import XmlInvokeReader
 from adapter.parsing.bodies.xml_invoke_tags import XmlInvokeTags

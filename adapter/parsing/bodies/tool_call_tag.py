@@ -15,7 +15,8 @@ import re
 from functools import partial
 
 from adapter.parsing.bodies import generic_call_tags
-from adapter.parsing.bodies.arg_key_value import GLM, TELECHAT, KeyValueReader
+from adapter.parsing.bodies.arg_key_value import KeyValueReader
+from adapter.parsing.bodies.key_value_tags import GLM, TELECHAT
 from adapter.parsing.bodies.name_and_argument_elements import read_elements
 from adapter.parsing.bodies.xml_function import find_open_name, read_xml_function
 from adapter.parsing.bodies.xml_invoke import find_name_key

@@ -12,7 +12,7 @@ model opens its reasoning in the answer::
 
 from functools import partial
 
-from adapter.parsing.bodies.arg_key_value import GLM, encode_call
+from adapter.parsing.bodies.key_value_tags import GLM, encode_call
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS, read_unopened_pairs
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import Format

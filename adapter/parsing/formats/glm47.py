@@ -8,7 +8,7 @@ Format: chat_template.jinja of zai-org/GLM-4.7, GLM-4.7-Flash, GLM-5 and GLM-5.3
 from dataclasses import replace
 from functools import partial
 
-from adapter.parsing.bodies.arg_key_value import GLM, encode_call
+from adapter.parsing.bodies.key_value_tags import GLM, encode_call
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.formats import glm45
 

@@ -15,8 +15,9 @@ the tags lack this suffix::
 from functools import partial
 
 from adapter.parsing.bodies import tool_call_tag, tool_calls_tag
-from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call
+from adapter.parsing.bodies.arg_key_value import KeyValueReader
 from adapter.parsing.bodies.call_section import CallSection
+from adapter.parsing.bodies.key_value_tags import KeyValueTags, encode_call
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import Format
 

@@ -10,7 +10,7 @@ All tags are on one line.
 from dataclasses import replace
 from functools import partial
 
-from adapter.parsing.bodies.arg_key_value import encode_call
+from adapter.parsing.bodies.key_value_tags import encode_call
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.formats import hy_v3
 from adapter.parsing.formats.hy_v3 import OPEN, RESULT, TAGS

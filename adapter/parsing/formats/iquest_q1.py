@@ -7,7 +7,8 @@ Format: the detector for the family in sgl-project/sglang (function_call/iquest_
 
 from functools import partial
 
-from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call
+from adapter.parsing.bodies.arg_key_value import KeyValueReader
+from adapter.parsing.bodies.key_value_tags import KeyValueTags, encode_call
 from adapter.parsing.call_encoders import build_calls_encoder, build_result_encoder
 from adapter.parsing.format import CallOpener, Format
 

@@ -16,8 +16,9 @@ The prompt opens the reasoning with a tag for the requested length. Results are 
 
 from functools import partial
 
-from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call
+from adapter.parsing.bodies.arg_key_value import KeyValueReader
 from adapter.parsing.bodies.call_section import CallSection
+from adapter.parsing.bodies.key_value_tags import KeyValueTags, encode_call
 from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.format import Format
 

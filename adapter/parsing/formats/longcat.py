@@ -6,7 +6,8 @@ writes reasoning in its own tags. The keys and values of `longcat2` in these tag
 
 from __future__ import annotations
 
-from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags
+from adapter.parsing.bodies.arg_key_value import KeyValueReader
+from adapter.parsing.bodies.key_value_tags import KeyValueTags
 from adapter.parsing.call_encoders import build_calls_encoder, encode_json_call
 from adapter.parsing.format import BodyResult, BodySource, CallOpener, Format
 from adapter.parsing.stream_buffer import Reader

@@ -12,7 +12,7 @@ LongCat-Flash-Lite. The models write the pairs of GLM 4.5 in different tags; see
 from dataclasses import replace
 from functools import partial
 
-from adapter.parsing.bodies.arg_key_value import encode_call
+from adapter.parsing.bodies.key_value_tags import encode_call
 from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.formats import longcat
 from adapter.parsing.formats.longcat import TAGS

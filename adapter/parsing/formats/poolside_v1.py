@@ -7,7 +7,8 @@ line, which is also parsed. The model also writes calls in ``<user>``, the tag o
 
 from dataclasses import replace
 
-from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags
+from adapter.parsing.bodies.arg_key_value import KeyValueReader
+from adapter.parsing.bodies.key_value_tags import KeyValueTags
 from adapter.parsing.fallback_readers import read_call_or_text
 from adapter.parsing.format import TEXT, BodyResult, BodySource, CallOpener
 from adapter.parsing.formats import glm47

@@ -12,7 +12,8 @@ The markers are tokens of the tokenizer, so values need no escaping.
 
 from functools import partial
 
-from adapter.parsing.bodies.arg_key_value import KeyValueReader, KeyValueTags, encode_call
+from adapter.parsing.bodies.arg_key_value import KeyValueReader
+from adapter.parsing.bodies.key_value_tags import KeyValueTags, encode_call
 from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.format import CallOpener, Format
 

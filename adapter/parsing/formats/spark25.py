@@ -11,7 +11,7 @@ The chat template is not public::
 from dataclasses import replace
 from functools import partial
 
-from adapter.parsing.bodies.arg_key_value import GLM, encode_call
+from adapter.parsing.bodies.key_value_tags import GLM, encode_call
 from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.formats import glm45
 

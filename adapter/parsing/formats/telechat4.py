@@ -7,7 +7,7 @@ Format: SGLang's parsers (telechat4, xingchen4, xing4_0), not compared with a te
 
 from functools import partial
 
-from adapter.parsing.bodies.arg_key_value import TELECHAT, encode_call
+from adapter.parsing.bodies.key_value_tags import TELECHAT, encode_call
 from adapter.parsing.bodies.tool_call_tag import CLOSE, OPEN, OPENERS, STRAYS
 from adapter.parsing.call_encoders import build_calls_encoder
 from adapter.parsing.format import Format
