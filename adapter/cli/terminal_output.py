@@ -184,7 +184,7 @@ class Terminal:
     def _render(self, text: Text, end: str = "") -> str:
         """Return the text with its escape sequences.
 
-        Rich does not print the text itself, because a Ctrl-C before it clears its buffer would make it print twice.
+        The text is not printed by Rich: after a Ctrl-C, Rich could print the text in its buffer a second time.
         """
         with self._stderr.capture() as captured:
             self._stderr.print(text, end=end)

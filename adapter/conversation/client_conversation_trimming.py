@@ -185,8 +185,8 @@ class _Fitting:
             self._shorten_result_to(index, max(SHORT, int(length * share)))
 
     def _summarize_turn(self, index: int) -> int:
-        """Replace an answer that has calls, and the results, by lines in the note of the preceding message. Return the
-        index after the results."""
+        """Replace an answer with calls, and the results of the calls, with lines in the preceding message's note.
+        Return the index of the message after the results."""
         message = self.messages[index]
         if message is None:
             return index + 1

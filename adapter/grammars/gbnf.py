@@ -67,8 +67,9 @@ def build_gbnf(
     Args:
         format: The call's format; replaced with Hermes if its arguments are neither JSON nor key-value pairs.
         max_string: Maximum characters per string; unlimited if None or more than `LONGEST_REPETITION`.
-        max_text: The same for the parameters in `schema_to_ir.LONG_TEXTS`, whose text is useless if truncated.
-        reply: A tool to which the grammar also admits a single call; all calls are then written as JSON.
+        max_text: Maximum characters per string in the parameters in `schema_to_ir.LONG_TEXTS`, because truncated text
+            would be useless.
+        reply: An additional tool. The grammar also admits a single call to it; all calls are then written as JSON.
         several: Whether to admit up to `MAX_CALLS` calls. With ``reply``, the start of a reply may follow them, because
             models continue with text after their calls.
         allow_bare: Whether to also admit bare or fenced JSON in a format with markers.

@@ -81,7 +81,8 @@ class KeyValueGrammarBuilder(GrammarBuilder):
         return self.add(hint, f"{format_gbnf_literal(property.name)} ({join_alternatives(values)})")
 
     def _list_values(self, shape: ir.Shape, hint: str) -> Iterator[tuple[str, str]]:
-        """Yield each way to write a value of this shape, as the text before the value and the value's rule."""
+        """Yield each way to write a value of this shape: the text before the value, and the grammar expression for the
+        value."""
         openings = self._layout.openings
         match shape:
             case ir.UnionShape(shapes):

@@ -43,7 +43,7 @@ CALL_KEYS = frozenset(
 browser-use."""
 
 NAMED_LATER = rf'[^}}]{{0,{HEAD_LIMIT}}}?"(?i:{"|".join(NAME_KEYS)})"\s*:\s*"(?P<name>[^"\\]{{1,200}})"'
-"""Pattern for the start of an object whose name is not its first member, up to the name."""
+"""Pattern for the start of an object, up to the tool's name, if other members precede the name."""
 
 _named_later = re.compile(NAMED_LATER)
 _KEY_QUOTES = {'"': '"', "'": "'", "“": "”"}

@@ -79,7 +79,8 @@ class ChoiceStream(FollowedChoice):
         return deltas
 
     def feed_text(self, text: str) -> str | list[JsonObject | str]:
-        """Feed a delta that has only text. If the client's delta also has only text, return that text."""
+        """Feed a delta that has only text. If the client's delta also has only text, return its text. Otherwise, return
+        deltas as `feed` does."""
         if self.finish_reason or self.follow_up:
             return []
         self._withheld = None

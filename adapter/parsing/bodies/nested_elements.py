@@ -82,7 +82,7 @@ class _Element:
         return "array" in types or not types
 
     def drop_stray_close(self) -> None:
-        """Remove a closing tag of this element that lacks its token from the end of the text."""
+        """If the text ends with this element's closing tag without the token, remove the closing tag."""
         text = "".join(self.text)
         bare = text.rstrip().removesuffix(f"</{self.key}>")
         self.text = [bare if bare != text.rstrip() else text]
