@@ -11,26 +11,31 @@ from adapter.core.text.diffs import LineChange, find_changes
 from adapter.core.text.lines import split_lines
 from adapter.editing.document import format_line_range
 
+NEAR = 3
+"""Maximum number of kept lines between two changes that belong together, such as the start and end of a new block."""
+
 
 def merge_changes(earlier: str, wanted: str, current: str) -> str | None:
     """Return ``current`` with the changes that turn ``earlier`` into ``wanted``. Return None if the result is
     uncertain, for example because both add lines at the same place.
 
-    Raises EditError if lines to change have changed in ``current``. Equal lines next to an insertion or deletion count
-    as changed, because they may be the ones that were added or deleted.
+    Raises EditError if lines to change, or a few lines between them, have changed in ``current``. Equal lines next to
+    an insertion or deletion count as changed, because they may be the ones that were added or deleted.
     """
     base, target, lines = map(split_lines, (earlier, wanted, current))
     made = find_changes(base, lines)
     reached = list(_list_possible_ranges(made, base, lines))
     starts, ends = [start for start, _ in reached], [end for _, end in reached]
     merged: list[str] = []
-    position, is_certain = 0, True
+    position, above, is_certain = 0, -NEAR - 1, True
     changes = find_changes(base, target)
     for change, (start, end) in zip(changes, _list_possible_ranges(changes, base, target), strict=True):
-        for at in range(bisect_left(ends, start), bisect_right(starts, end)):
-            if starts[at] < change.end and change.start < ends[at]:
-                lines_read = format_line_range(change.start + 1, max(change.end, change.start + 1))
-                raise EditError(f"{lines_read} of the version that you read, which are to change, have changed since")
+        first = above if change.start - above <= NEAR else change.start
+        above = change.end
+        for at in range(bisect_left(ends, min(start, first)), bisect_right(starts, end)):
+            if starts[at] < change.end and first < ends[at]:
+                lines_read = format_line_range(first + 1, max(change.end, first + 1))
+                raise EditError(f"{lines_read} of the version that you read, where lines are to change, differ now")
             is_certain &= not (starts[at] < end and start < ends[at])
             is_certain &= not (_adds_lines(change) and _adds_lines(made[at]))
         shift = _find_shift(made, change.start)

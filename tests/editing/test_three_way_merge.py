@@ -23,7 +23,8 @@ def join(lines):
         ("1ab2ab", "1ab2aB", "2ab", "2aB"),  # the first of two equal blocks is gone
         ("abcdef", "abXcdef", "aBcdef", "aBXcdef"),
         ("abcdef", "abCdef", "abYcdef", "abYCdef"),
-        ("abcdef", "aBcdeF", "abXcdef", "aBXcdeF"),
+        ("abcdef", "aBcdeF", "Xabcdef", "XaBcdeF"),
+        ("abcdefg", "aBcdefG", "abcXdefg", "aBcXdefG"),
         ("", "a", "", "a"),
     ],
 )
@@ -43,6 +44,8 @@ def test_changes_of_different_lines_are_merged(earlier, wanted, current, merged)
         ("abcabd", "abcaBd", "abd"),  # "abc" or "cab" may be gone
         ("abab", "aBab", "ab"),  # either of the equal blocks may be gone
         ("aabcc", "aaBcc", "aacc"),
+        ("abcdef", "abXcYdef", "abdef"),  # the line to enclose is gone
+        ("abcdef", "aBcDef", "abCdef"),
         ("xybxz", "Xybxz", "xwz"),  # either x may be the one that is left
     ],
 )

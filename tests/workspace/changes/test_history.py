@@ -376,7 +376,7 @@ def test_line_number_of_the_read_version_selects_no_other_twin(run, refusal, sto
     run("read_file", path="a.py")
     (stocked / "a.py").write_text(REST)
     patch = {"old_text": "    return parse(text)", "new_text": "    return scan(text)", "start_line": 3}
-    assert "have changed since" in refusal("apply_patch", path="a.py", patches=[patch])
+    assert "differ now" in refusal("apply_patch", path="a.py", patches=[patch])
     run("read_file", path="a.py")
     run("apply_patch", path="a.py", patches=[patch])
 
