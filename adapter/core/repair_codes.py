@@ -57,7 +57,7 @@ REPAIRS: dict[str, str] = {
     "plain-arguments": "pairs of a name and a value were accepted as the arguments",
     "string-arguments": "the arguments were JSON inside a string",
     "list-arguments": "the arguments were a list with one object",
-    "repeated-argument": "an argument was given several times: a list in tags got all values, any other the last",
+    "repeated-argument": "an argument was given several times: equal values became one, and a list got all values",
     "cdata": "a value was in a CDATA section",
     "no-arguments": "missing or null arguments were treated as an empty object",
     # against the tool's definition

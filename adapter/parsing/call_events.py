@@ -6,8 +6,16 @@ import json
 import re
 
 from adapter.core.events import Event, InvalidToolCall, MarkupDelta, ToolCall
-from adapter.core.json.strict import find_leading_zeros, is_encodable, replace_surrogates, to_plain_numbers
+from adapter.core.json.strict import (
+    encode_as_written,
+    find_leading_zeros,
+    find_repeated_values,
+    is_encodable,
+    replace_surrogates,
+    to_plain_numbers,
+)
 from adapter.core.repair_codes import REPAIRS
+from adapter.core.text.truncate import shorten
 from adapter.parsing.argument_damage import find_damage
 from adapter.parsing.format import BodyResult, Format
 from adapter.parsing.parse_policy import ParsePolicy
@@ -133,6 +141,10 @@ class CallEventFactory:
         if number := find_leading_zeros([*spelt.values()]):
             error = f"expected a number without leading zeros, or the string {json.dumps(number)}, got {number}"
             return InvalidToolCall(raw, f"the call of {name!r} is ambiguous: {error}. Write it again.", name)
+        if "repeated-argument" in repairs_by_name and (repeated := find_repeated_values(spelt)):
+            values = " and ".join(shorten(encode_as_written(value), 60) for value in repeated[1])
+            error = f"{repeated[0]!r} in the call of {name!r} has several values: {values}. Write it again with one."
+            return InvalidToolCall(raw, error, name)
         tool = self._tools.match(name)
         if tool is not None and (error := find_damage(tool, arguments, repairs_by_name.keys())):
             return InvalidToolCall(raw, error, name)

@@ -11,7 +11,7 @@ import re
 
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
-from adapter.core.json.strict import encode_as_written
+from adapter.core.json.strict import RepeatedValues, encode_as_written
 from adapter.tools import argument_synonyms
 from adapter.tools.argument_synonyms import normalize_key
 from adapter.tools.coercion import coerce_to_schema, list_types
@@ -84,8 +84,8 @@ def _is_absent(value: Json, schema: Json) -> bool:
 def _is_document(key: str, value: Json, schema: Json) -> bool:
     """Return whether the model wrote the content of a JSON file as a JSON value instead of a string. A copy of the
     parameter's schema is not such content."""
-    is_copy = isinstance(value, dict) and value.get("type") == "string"
-    return key in argument_synonyms.CONTENT and list_types(schema) - {"null"} == {"string"} and not is_copy
+    is_other = isinstance(value, RepeatedValues) or (isinstance(value, dict) and value.get("type") == "string")
+    return key in argument_synonyms.CONTENT and list_types(schema) - {"null"} == {"string"} and not is_other
 
 
 def match_arguments(name: str, arguments: JsonObject, tools: ToolSet) -> Tool | None:

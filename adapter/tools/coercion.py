@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from adapter.core.errors import FormatError
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.decode import decode_json
-from adapter.core.json.strict import VerbatimFloat, VerbatimInt, decode_strict, encode_as_written
+from adapter.core.json.strict import RepeatedValues, VerbatimFloat, VerbatimInt, decode_strict, encode_as_written
 from adapter.tools.schema_refs import expand_schema
 
 _TYPE_NAMES: dict[type, str] = {
@@ -195,6 +195,10 @@ def coerce_to_schema(value: Json, schema: Json) -> tuple[Json, tuple[str, ...]]:
     """Convert ``value`` to the types in ``schema`` if no information is lost. Return the value and the repairs. A value
     that matches the schema is unchanged."""
     schema = expand_schema(schema)
+    if isinstance(value, RepeatedValues):
+        if "array" not in list_types(schema):
+            return value, ()
+        value = [item for each in value for item in (each if isinstance(each, list) else [each])]
     if not isinstance(schema, Mapping):
         return value, ()
     accepts_any_text = schema.get("type") == "string" and _RESTRICTIONS.isdisjoint(schema)

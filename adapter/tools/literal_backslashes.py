@@ -87,7 +87,7 @@ def restore_backslashes(key: str, value: Json) -> tuple[Json, tuple[str, ...]]:
         case list():
             items = [restore_backslashes(key, item) for item in value]
             fixes = dict.fromkeys(fix for _, more in items for fix in more)
-            return ([item for item, _ in items] if fixes else value), (*fixes,)
+            return (type(value)(item for item, _ in items) if fixes else value), (*fixes,)
         case _:
             return value, ()
 

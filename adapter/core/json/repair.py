@@ -24,7 +24,9 @@ from adapter.core.json.strict import (
     ITEM_BOUNDARY,
     MAX_DEPTH,
     MAX_DIGITS,
+    RepeatedValues,
     UnterminatedError,
+    add_member,
     keep_number_text,
     parse_finite_float,
     quote_excerpt,
@@ -131,10 +133,9 @@ class JsonRepairer(StringRepairer):
             start = self.position
             value = self.parse_value(depth + 1, AFTER_MEMBER)
             self.skip_repeated_objects(start)
-            if key in members:
+            if add_member(members, key, value):
                 self.fix("repeated-argument")
-                self.repeated_key = self.repeated_key if members[key] == value else key
-            members[key] = value
+                self.repeated_key = key if isinstance(members[key], RepeatedValues) else self.repeated_key
             self.take_separator("}")
 
     def skip_repeated_objects(self, start: int) -> None:
@@ -175,6 +176,8 @@ class JsonRepairer(StringRepairer):
             raise UnterminatedError("the text ends before its brackets are closed")
         string, opening = self.last_string, "{" if closing == "}" else "["
         before = self.text[max(0, self.position - 20) : self.position].rstrip()
+        if closing == "]" and before.endswith((",", "[")):
+            raise self.fail("an item or a closing bracket")
         if before.endswith((f'{closing}"', f"{closing}'")) and string.count(closing) > string.count(opening):
             raise FormatError(f"the string {string[-20:]!r} ends in the bracket that is missing after it")
         self.fix("missing-bracket")

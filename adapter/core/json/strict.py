@@ -34,6 +34,10 @@ class VerbatimFloat(float):
     spelling = ""
 
 
+class RepeatedValues(list[Json]):
+    """The different values of a key that the model wrote several times."""
+
+
 class UnterminatedError(FormatError):
     """Raised for JSON that ends inside a value."""
 
@@ -226,6 +230,28 @@ _STRICT = json.JSONDecoder(
     parse_int=_parse_bounded_int,
     parse_float=parse_finite_float,
 )
+
+
+def add_member(members: JsonObject, key: str, value: Json) -> bool:
+    """Add ``key`` to ``members``, and return whether it was there already. Different values become `RepeatedValues`; an
+    empty string and null give way to another value."""
+    is_repeated, old = key in members, members.get(key)
+    if not is_repeated or old in (None, ""):
+        members[key] = value
+    elif value not in (None, "") and json.dumps(value) != json.dumps(old):
+        members[key] = RepeatedValues([*old, value] if isinstance(old, RepeatedValues) else [old, value])
+    return is_repeated
+
+
+def find_repeated_values(value: Json, key: str = "") -> tuple[str, RepeatedValues] | None:
+    """Return the first key with `RepeatedValues` in ``value``, the value of ``key``, or None."""
+    if isinstance(value, RepeatedValues):
+        return key, value
+    items = value if isinstance(value, list) else ()
+    members = value.items() if isinstance(value, dict) else ((key, item) for item in items)
+    return next(filter(None, (find_repeated_values(item, name) for name, item in members)), None)
+
+
 LATEX_COMMANDS = (
     "theta", "times", "tilde", "tfrac", "tbinom", "therefore", "tanh", "triangle", "triangleq", "text{", "textbf{",
     "textit{", "textrm{", "texttt{", "title{", "tag{", "nabla", "notin", "newcommand", "newline", "newpage", "noindent",

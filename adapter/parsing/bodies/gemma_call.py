@@ -25,6 +25,7 @@ from adapter.core.json.strict import (
     MAX_DEPTH,
     MAX_DIGITS,
     UnterminatedError,
+    add_member,
     decode_strict,
     is_encodable,
     keep_number_text,
@@ -258,9 +259,8 @@ class _GemmaReader:
             if self.peek() not in (":", "="):
                 raise self.fail(f"a colon after the key {key!r:.40}")
             self.position += 1
-            if key in members:
+            if add_member(members, key, self.parse_value(depth + 1, closing)):
                 self.fixes["repeated-argument"] = None
-            members[key] = self.parse_value(depth + 1, closing)
             self.consume_comma(closing)
         return members
 

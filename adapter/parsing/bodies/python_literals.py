@@ -22,6 +22,7 @@ from adapter.core.json.strict import (
     MAX_DIGITS,
     PUNCTUATION_ESCAPE,
     UnterminatedError,
+    add_member,
     keep_number_text,
 )
 
@@ -114,8 +115,8 @@ class LiteralReader:
             raise self.fail(what)
         self.position += 1
 
-    def note_repeated(self, keys: set[str]) -> None:
-        if keys:
+    def add_member(self, members: JsonObject, key: str, value: Json) -> None:
+        if add_member(members, key, value):
             self.fixes["repeated-argument"] = None
 
     def parse_value(self, depth: int, *, is_argument: bool = False) -> Json:
@@ -187,8 +188,7 @@ class LiteralReader:
             if not isinstance(key, str):
                 raise FormatError(f"expected a string as a key, got {key!r:.40}")
             self.expect(":", f"a colon after the key {key!r:.40}")
-            self.note_repeated(members.keys() & {key})
-            members[key] = self.parse_value(depth + 1)
+            self.add_member(members, key, self.parse_value(depth + 1))
             if self.peek() != "}":
                 self.expect(",", "a comma or '}'")
         self.position += 1

@@ -156,13 +156,11 @@ class _PythonReader(LiteralReader):
                 if self.peek() != "{":
                     raise self.fail("a dict after **")
                 self.position += 1
-                members = self.parse_dict(0)
-                self.note_repeated(arguments.keys() & members.keys())
-                arguments |= members
+                for parameter, value in self.parse_dict(0).items():
+                    self.add_member(arguments, parameter, value)
             elif key is not None:
                 self.position = key.end()
-                self.note_repeated(arguments.keys() & {key.group(1)})
-                arguments[key.group(1)] = self.parse_value(0, is_argument=True)
+                self.add_member(arguments, key.group(1), self.parse_value(0, is_argument=True))
             elif char:
                 positional.append(self.parse_value(0))
             if self.peek() != ")":

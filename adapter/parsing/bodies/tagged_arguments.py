@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from adapter.core.events import Json, JsonObject
 from adapter.core.json.encode import dump_json
+from adapter.core.json.strict import add_member
 from adapter.parsing.bodies.tagged_value_end import (
     MayBegin,
     RawValue,
@@ -207,13 +208,13 @@ def add_text(arguments: JsonObject, key: str, text: str, schema: JsonObject | No
 
 
 def add_value(arguments: JsonObject, key: str, value: Json, schema: JsonObject | None, fixes: dict[str, None]) -> None:
-    """Add ``value`` to ``arguments``. If an argument is repeated, a list gets all values, and any other type keeps the
-    last."""
-    if key in arguments:
+    """Add ``value`` to ``arguments``. If an argument is repeated, a list gets all values, and any other type becomes
+    `RepeatedValues`."""
+    if key in arguments and schema and "array" in list_types(schema):
+        value = [*_list_items(arguments.pop(key)), *_list_items(value)]
         fixes["repeated-argument"] = None
-        if schema and "array" in list_types(schema):
-            value = [*_list_items(arguments[key]), *_list_items(value)]
-    arguments[key] = value
+    if add_member(arguments, key, value):
+        fixes["repeated-argument"] = None
 
 
 def _list_items(value: Json) -> list[Json]:

@@ -98,6 +98,9 @@ def test_string_with_unknown_escape_is_literal(text):
 
 
 REFUSED = {
+    '{"a": ["x", ': "an item or a closing bracket",
+    '{"a": ["x", }': "an item or a closing bracket",
+    '{"a": [': "an item or a closing bracket",
     r'{"a": "import re\nre.match(\"\d\")\n"}': "both escapes",
     r'{"a": "x = 1\nre.match(\"\bfoo\")"}': "both escapes",
     '{"a": "x = 1, "b: "y"}': "expected a key",

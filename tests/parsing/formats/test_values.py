@@ -160,13 +160,31 @@ def test_repeated_list_argument_is_collected(format, has_expected_format):
     Draft202012Validator(TAGS[0]["function"]["parameters"]).validate(call.arguments)
 
 
-@pytest.mark.parametrize("format", [format for format in REPEATED if format != "tool_elements"])
-def test_repeated_plain_argument_keeps_last_value(format):
-    """As in JSON, and it is reported. In an element of Cline's form the same element is data."""
-    text = REPEATED[format].replace("tags", "path")
-    (call,) = parse(text, TAGS, format, "stop", generation_prompt="").calls
-    assert call.arguments["path"] == "y"
+REPEATED_KEYS = REPEATED | {
+    "hermes": '<tool_call>{"name": "tag", "arguments": {"path": "a", "tags": "x", "tags": "y"}}</tool_call>',
+    "mistral": '[TOOL_CALLS]tag[ARGS]{"path": "a", "tags": ["x"], "tags": ["y"]}',
+    "pythonic": '[tag(path="a", tags="x", tags="y")]',
+    "gemma4": '<|tool_call>call:tag{path:<|"|>a<|"|>,tags:<|"|>x<|"|>,tags:<|"|>y<|"|>}<tool_call|>',
+}
+
+
+@pytest.mark.parametrize("format", ["hermes", "mistral", "pythonic", "gemma4"])
+def test_repeated_key_of_a_list_is_collected(format):
+    (call,) = parse(REPEATED_KEYS[format], TAGS, format, "stop", generation_prompt="").calls
+    assert call.arguments == {"path": "a", "tags": ["x", "y"]}
     assert "repeated-argument" in call.fixes
+
+
+@pytest.mark.parametrize("format", [format for format in REPEATED_KEYS if format != "tool_elements"])
+@pytest.mark.parametrize("tools", [TAGS, ()], ids=["tools", "no tools"])
+def test_repeated_argument_with_other_values_is_refused(format, tools):
+    """Which of them was meant is unknown. In an element of Cline's form the same element is data."""
+    text = REPEATED_KEYS[format].replace("tags", "path").replace('["x"]', '"x"').replace('["y"]', '"y"')
+    turn = parse(text, tools, format, "stop", generation_prompt="")
+    assert not turn.calls
+    assert '"x" and "y"' in turn.invalid[0].error
+    (call,) = parse(re.sub('[xy](?=[<"\n])', "a", text), tools, format, "stop", generation_prompt="").calls
+    assert call.arguments == {"path": "a"}
 
 
 WRAPPED = {
