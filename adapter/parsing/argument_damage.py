@@ -38,9 +38,10 @@ _OPEN_QUOTE = re.compile(r"(?:<\|\"\|>|\W{1,2}escape|escape>)|[<|:]\S*?[>|:]")
 _CLOSE_QUOTE = re.compile(r"(?:<\|\"\|>|</?escape>)\Z")
 _TAG_PIECE = re.compile(
     r"[<＜\[]?[\\/]?[\w:：|｜]*(?:param|arg[_-]|argument|minimax)[\w:：|｜=.-]*\s*[>＞\]]|<\|(?:sep|close|open)\||[<＜\[][\\/]?\s*\Z"
+    r"|(?:<[|｜][\\/]?|[|｜])[\w:]+[|｜]?>\w{0,20}\s*\Z"
 )
 """Matches part of a tag around an argument, in the spelling of any format, such as ``<parameter=`` or
-``</arg_value``."""
+``</arg_value``, or a damaged control token at the end."""
 _UNPAIRED_TAG = re.compile(
     r"\A<(?P<first>[a-z_]+)\S{0,60}?>|</\W{0,3}(?P<last>\w+)(?:\S|[|｜] ){0,60}\s*\Z|^[ \t]*<[|｜]?[\w|｜]*\Z",
     re.MULTILINE | re.IGNORECASE,

@@ -39,6 +39,10 @@ _JSON_CALL = re.compile(
 _JSON_NAME = re.compile(rf"\{{[^{{}}]*{_QUOTED_NAME}\Z")
 _JSON_KEY = re.compile(r"\{\s*[\"']\Z")
 _AFTER_KEY = re.compile(r"[\"']\s*:\s*\{")
+_UNKNOWN_CALL = re.compile(
+    r"^(?=\w*[a-z](?:_|[A-Z]))([A-Za-z][\w.-]{0,100})[ \t]*\n?(?=\{\s*\"\w+\"\s*:)\{", re.MULTILINE
+)
+"""Matches a line with a name like ``fetch_page`` and the start of its arguments."""
 _LABEL = re.compile(
     r"(?:\b|_)(?:tools?|functions?|actions?|calls?|invoke|command|name)[\"'*`)\]]*[ \t]*(?:[:=]|->|=>)[\"'*`(\[ \t]*\Z",
     re.IGNORECASE,
@@ -101,9 +105,12 @@ def _is_part(call: RejectedCall, known: RejectedCall) -> bool:
 
 
 def _find_apparent_calls(text: str, tools: ToolSet, has_calls: bool) -> dict[int, str]:
-    """Map the offsets of apparent calls in ``text`` to their notation: ``json``, ``name`` (a tool's name and a bracket)
-    or ``other``. ``has_calls``: whether the answer also has real calls. If so, a JSON object with a tool's arguments is
-    taken for a call rather than an answer in JSON."""
+    """Map the offsets of apparent calls in ``text`` to their notation: ``json``, ``name`` (a tool's name and a
+    bracket), ``unknown`` (the name of no tool, and arguments) or ``other``.
+
+    ``has_calls``: whether the answer also has real calls. If so, a JSON object with a tool's arguments is taken for a
+    call rather than an answer in JSON.
+    """
     notations: dict[int, str] = {}
     if "{" in text:
         notations = {match.start(): "json" for match in _JSON_CALL.finditer(text)}
@@ -112,6 +119,9 @@ def _find_apparent_calls(text: str, tools: ToolSet, has_calls: bool) -> dict[int
             value = decode_strict(text, match.start())
             if value is not None and _fits_a_tool(value.value, tools):
                 notations[match.start()] = "json"
+    for match in _UNKNOWN_CALL.finditer(text) if tools else ():
+        if match[1] not in tools and decode_strict(text, match.end() - 1) is not None:
+            notations[match.start()] = "unknown"
     spellings = dict.fromkeys(tools.all_names)
     if "-" in text:
         spellings |= {name.replace("_", "-"): None for name in tools.all_names}
@@ -149,6 +159,8 @@ def _search(text: str, tools: ToolSet, offset: int, has_calls: bool) -> Iterator
         end, line_end = _find_bracket_end(text, start), _find_line_end(text, start)
         if notation == "other":
             reason, end = "unknown-form" if reason in ("", "code-fence") else reason, line_end
+        elif not reason and notation == "unknown":
+            reason = "unknown-tool"
         elif not reason:
             around = text[text.rfind("\n", 0, start) + 1 : start] + text[end : _find_line_end(text, end)]
             reason = "in-text" if _WORD.search(around) else "unknown-form"

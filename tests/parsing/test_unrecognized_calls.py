@@ -113,3 +113,15 @@ def test_both_ends_of_a_long_answer_are_searched():
 def test_many_open_calls_are_one_apparent_call_each_line(piece):
     assert len(parse(piece * 500, TOOLS).rejected) <= 1
     assert len(parse(f"word {piece}\n" * 100, TOOLS).rejected) <= 100
+
+
+@pytest.mark.parametrize(
+    "text", ['fetch_page\n{"url": "x"}', 'I look.\nfetchPage {"url": "x"}', 'get_wether{"city": "x"}']
+)
+def test_name_of_no_tool_above_its_arguments_is_an_unknown_tool(text):
+    assert [*reasons(text).values()] == ["unknown-tool"]
+
+
+@pytest.mark.parametrize("text", ['Result:\n{"url": "x"}', 'config\n{"url": "x"}', "my_function\n{ return 1; }"])
+def test_word_above_an_answer_is_no_unknown_tool(text):
+    assert reasons(text) == {}

@@ -89,8 +89,10 @@ def _read_attributes(tag: str, source: BodySource, consumed: list[str]) -> Reade
     result = yield from build_attribute_reader(tag)(source, consumed)
     text = "".join(consumed)
     name = NAME_ATTRIBUTE.search(text)
-    if result is CUT and source.is_empty and name is not None and source.tools.match(name[1]):
-        return CUT
+    is_damaged = text.endswith(f"</{tag}>") and text.partition(">")[2].lstrip().startswith("{")
+    is_damaged = source.is_empty if result is CUT else is_damaged and result.error is not None
+    if is_damaged and name is not None and source.tools.match(name[1]):
+        return result
     if not result.calls_known_tools(source.tools):
         return TEXT
     for call in result.calls:

@@ -164,6 +164,8 @@ class PendingCall:
             self.arguments |= plain[0]
             self.fix(plain[1])
         elif text and (key := self.find_loose_parameter()):
+            if re.match(rf"{re.escape(self.name)}\s*\(|{re.escape(key)}\s*[:=]", text, re.IGNORECASE):
+                self.problem = f"the text in the call of {self.name!r} is not in tags: {text[:60]!r}"
             self.add_text(key, text)
         elif text and (missing := self._list_missing()):
             names = ", ".join(missing)

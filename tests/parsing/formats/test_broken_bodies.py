@@ -416,6 +416,40 @@ def test_call_without_its_name_or_marker_has_a_reason(damaged):
     assert not turn.invalid
 
 
+def test_damaged_arguments_before_a_closing_tag_are_not_cut_off():
+    text = '<function_call name="first_tool">{"text": "a}</function_call>'
+    turn = parse(text, TOOLS, None, "stop")
+    assert not turn.calls
+    assert "ends inside a string" in turn.invalid[0].error
+
+
+@pytest.mark.parametrize(
+    ("name", "closes"),
+    [
+        ("solar_open2", ["<|tool_arg:ende|>", "<|tool_arg:end>", "<|/tool_arg|>", "<|end|>", "<|tool_arg|>"]),
+        ("kimi_k3", ["<|close>argument<|sep|>", "|close|>argument<|sep|>", "<|closed|>argument<|sep|>"]),
+    ],
+)
+def test_damaged_token_at_the_end_of_a_value_is_refused(name, closes):
+    text = get_format(name).encode_calls([CALLS[1]])
+    close = {"solar_open2": "<|tool_arg:end|>", "kimi_k3": "<|close|>argument<|sep|>"}[name]
+    for damaged in closes:
+        turn = parse(text.replace(f"beta{close}", f"beta{damaged}"), TOOLS, name, "stop", generation_prompt="")
+        assert not turn.calls, damaged
+        assert "part of its delimiters" in turn.invalid[0].error
+
+
+@pytest.mark.parametrize("body", ["Text: one", "text=one\ntext=two", 'first_tool(text="one")'])
+@pytest.mark.parametrize("name", ["anthropic", "minimax_m2"])
+def test_arguments_without_tags_are_not_the_value_of_the_only_parameter(name, body):
+    tools = [{"type": "function", "function": {"name": "first_tool", "parameters": {
+        "type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}}}]  # fmt: skip
+    empty = get_format(name).encode_calls([("first_tool", {"text": "@"})])
+    turn = parse(re.sub(r"<parameter[^@]*@</parameter>", body, empty), tools, name, "stop", generation_prompt="")
+    assert not turn.calls
+    assert "not in tags" in turn.invalid[0].error
+
+
 SPACES = " " * 40_000
 M3 = "]<]minimax[>["
 

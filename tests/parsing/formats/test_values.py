@@ -178,7 +178,7 @@ def test_repeated_key_of_a_list_is_collected(format):
 @pytest.mark.parametrize("format", [format for format in REPEATED_KEYS if format != "tool_elements"])
 @pytest.mark.parametrize("tools", [TAGS, ()], ids=["tools", "no tools"])
 def test_repeated_argument_with_other_values_is_refused(format, tools):
-    """Which of them was meant is unknown. In an element of Cline's form the same element is data."""
+    """The call does not show which value is right. In an element of Cline's form the same element is data."""
     text = REPEATED_KEYS[format].replace("tags", "path").replace('["x"]', '"x"').replace('["y"]', '"y"')
     turn = parse(text, tools, format, "stop", generation_prompt="")
     assert not turn.calls
