@@ -128,7 +128,11 @@ def _find_swallowed(value: JsonObject, schema: Mapping[str, Json]) -> str:
     strings = [text for item in value.values() for text in _list_texts(item) if '"' in text]
     missing = (key for key in schema.get("properties") or () if key not in value) if strings else ()
     found = (key for key in missing if any(re.search(rf"\b{re.escape(key)}(?:[:=]?\"|\s*=)", text) for text in strings))
-    own = (key for key, item in value.items() if isinstance(item, str) and item.startswith(f'{key}"'))
+    own = (
+        key
+        for key, item in value.items()
+        if isinstance(item, str) and (item.startswith(f'{key}"') or re.search(rf'\{{\s*"{re.escape(key)}"\s*:', item))
+    )
     return next(found, next(own, ""))
 
 

@@ -43,6 +43,8 @@ _LATEX = re.compile(rf"(?:{_build_pattern(LATEX_COMMANDS)}|(?<![^ $({{])(?:{_SHO
 _NEXT_LATEX = re.compile(rf"(?:{_SHORT}|\n(?:e|i|u|ot)){_END}")
 """Matches a command that counts next to another one."""
 _FOLDER = rf"(?:{_build_pattern(_FOLDERS)})(?![A-Za-z\d])"
+_NEXT_FOLDER = re.compile(rf"(?<=[\s\"']){_FOLDER}")
+"""Matches a folder that counts next to a path."""
 _CANDIDATES = {
     _CONTROL[letter]: re.compile(
         f"{_CONTROL[letter]}(?=[{''.join({rest[0] for rest in rests})}])(?:{'|'.join(map(re.escape, rests))}){_END}"
@@ -106,6 +108,8 @@ def _restore(key: str, value: str) -> tuple[str, tuple[str, ...]]:
     if _RELATIVE_PATH.fullmatch(value):
         return value.translate(_AS_WRITTEN), ("windows-path",)
     restored, paths = _PATH.subn(_translate, value)
+    if paths:
+        restored = _NEXT_FOLDER.sub(_translate, restored)
     restored, commands = _LATEX.subn(_translate, restored)
     if commands:
         restored = _NEXT_LATEX.sub(_translate, restored)

@@ -30,6 +30,7 @@ LITERAL = [
     r"C:\temp\new",
     r"cd C:\temp\new && dir",
     r"type C:\new\readme.txt",
+    r"cd C:\temp\repo && dir \new",
     r"src\tests\new.py",
     r"..\tests\run.bat",
     r"%USERPROFILE%\repos\tools",

@@ -416,6 +416,14 @@ def test_call_without_its_name_or_marker_has_a_reason(damaged):
     assert not turn.invalid
 
 
+@pytest.mark.parametrize("name", ["deepseek_v31", "hermes", "mistral"])
+def test_arguments_that_begin_again_in_a_string_are_refused(name):
+    text = get_format(name).encode_calls([CALLS[1]]).replace("beta", 'beta"{"text": "alpha beta')
+    turn = parse(text, TOOLS, name, "stop", generation_prompt="")
+    assert not turn.calls
+    assert "contains 'text', another argument" in turn.invalid[0].error
+
+
 def test_damaged_arguments_before_a_closing_tag_are_not_cut_off():
     text = '<function_call name="first_tool">{"text": "a}</function_call>'
     turn = parse(text, TOOLS, None, "stop")
