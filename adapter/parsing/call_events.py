@@ -31,7 +31,7 @@ except ImportError:
 _TOOL_NAME = re.compile(r"[a-z_][\w.-]*")  # matches `rename_function`, but not `Ada` in {"name": "Ada"}
 _PLACEHOLDER = re.compile(r"<([\w -]+)>|\.\.\.|…|\{\{.*\}\}")
 _PARTIAL = frozenset({"flat-arguments", "no-arguments", "name-as-key"})
-"""Repairs of calls whose arguments are missing or not in an object of their own."""
+"""Repairs of calls that lack arguments, or do not have them in a separate object."""
 _TEXTS = frozenset((*OLD_TEXT, *NEW_TEXT, *CONTENT))
 
 
@@ -95,7 +95,7 @@ class CallEventFactory:
         return [self._check_buffered(event, needs_markers, follows_text) for event in self.build_events(result, raw)]
 
     def make_next_id(self, label: str) -> str:
-        """Return an id for the next call, whose text is not complete yet. ``label`` makes the id unique."""
+        """Return an id for the next call before its text is complete. ``label`` makes the id unique."""
         return make_call_id(self._id_seed, self._count + 1, label)
 
     def _expand_calls(self, result: BodyResult) -> list[DecodedCall]:

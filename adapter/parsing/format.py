@@ -135,7 +135,7 @@ class BodyResult(NamedTuple):
     error: str | None = None
     not_a_call: bool = False
     unfinished: bool = False
-    """True if the body ends inside a value, so that more text might remove the error."""
+    """True if the body ends inside a value. More text might then remove the error."""
     section: OpaqueSection | None = None
     """The section that begins after the parsed header, or None."""
 

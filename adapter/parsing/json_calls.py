@@ -213,8 +213,8 @@ def _extract_known_calls(item: Json, arguments_key: str, tools: ToolSet) -> list
 
 
 def build_calls_from_arguments(name: str, values: Sequence[Value], offset: int) -> BodyResult:
-    """Return the calls to the tool ``name`` whose arguments are ``values``. If these are several different objects with
-    the same keys, each is a call. Otherwise, see `build_call_from_arguments`."""
+    """Return the calls to the tool ``name`` with the arguments ``values``. If ``values`` are several different objects
+    with the same keys, each object is a call. Otherwise, see `build_call_from_arguments`."""
     keys = [{*value.value} if isinstance(value.value, dict) else None for value in values]
     if len(values) < 2 or keys != keys[:1] * len(keys) or any(value.value == values[0].value for value in values[1:]):
         return build_call_from_arguments(name, values, offset)

@@ -26,7 +26,7 @@ _LONGEST = 2000
 """Number of characters searched for a call's closing bracket."""
 
 MAX_OBJECTS = 20
-"""Maximum number of objects whose keys are compared with the tools' parameters."""
+"""Maximum number of objects that are compared with the tools' parameters by their keys."""
 
 _OBJECT = re.compile(r"\{(?<![:,\[{]\{)(?<![:,\[{] \{)(?=\s*\"\w+\"\s*:)")
 _STRUCTURE = ("{", "(", "<", "=", ":", "&lt;")
@@ -187,7 +187,7 @@ def _continues_word(character: str) -> bool:
 
 def _classify(text: str, start: int, end: int, parameters: Set[str], notations: dict[int, str]) -> None:
     """If the tool's name ``text[start:end]`` belongs to a call rather than a sentence, add the call's offset and
-    notation to ``notations``. ``parameters`` are the tool's."""
+    notation to ``notations``. ``parameters`` are the names of the tool's parameters."""
     line_start = text.rfind("\n", 0, start) + 1
     near = text[max(0, start - _CONTEXT) : start]
     before = text[max(line_start, start - _CONTEXT) : start]

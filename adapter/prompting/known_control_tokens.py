@@ -97,7 +97,7 @@ _HTML = (
     " a b i u s p q br hr em li ol ul dl dt dd th td tr h1 h2 h3 h4 h5 h6 sub sup div pre img code span html head body "
     "table thead tbody tfoot title script style strong caption blockquote "
 )
-"""Names of HTML elements, separated by spaces, whose tags are single tokens in Gemma and other models."""
+"""Names of HTML elements, separated by spaces. Their tags are single tokens in Gemma and other models."""
 
 
 def is_distinctive_token(token: str) -> bool:

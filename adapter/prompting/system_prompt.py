@@ -1,7 +1,7 @@
 """Generate system prompts that describe a dialect's tools and the format of calls.
 
-The text comes from templates in `prompts/`, the descriptions from the tool definitions. The format's encoder writes the
-example, so that the prompt always agrees with the parser.
+The text comes from templates in `prompts/`, and the descriptions come from the tool definitions. The format's encoder
+writes the example, so that the prompt always agrees with the parser.
 """
 
 from __future__ import annotations

@@ -74,7 +74,8 @@ class Conversation:
         self.compared = [*zip(self.beginnings, messages, strict=False)] if self.beginnings else messages
 
     def continue_from(self, beginning: Conversation) -> None:
-        """Reuse the objects built for ``beginning``, a conversation whose messages are the first ones of this one."""
+        """Reuse the objects built for ``beginning``, a conversation that consists of the first messages of this
+        conversation."""
         self.known, self.size, self._found = len(beginning.compared), beginning.size, beginning
         self._built = dict([*beginning._built.items()][-MAX_BUILT:])
 

@@ -108,7 +108,8 @@ class ExchangeGuardrails:
     _clock: Callable[[], float]
     may_enforce: bool
     may_continue: bool = False
-    """True if the model may still continue, once, a call that was cut off by a limit other than the client's."""
+    """True if the model may continue a call that was cut off, which is allowed once, and not after a limit of the
+    client."""
     _history: CallHistory | None = None
     asked_again: list[str] = field(default_factory=list)
     """The guardrails that caused retries, in order."""
@@ -159,7 +160,7 @@ class ExchangeGuardrails:
         self, answer: CandidateAnswer, finish_reason: str | None, written_text: Callable[[], str]
     ) -> Retry | None:
         """Return a retry if the answer is unusable and the limits allow one, otherwise None. ``written_text`` returns
-        the answer as text, whose tokens count towards the limit."""
+        the answer as text. Its tokens count towards the limit."""
         verdict = self._guardrails.check_response(self.history, answer, finish_reason)
         if not isinstance(verdict, Retry) or self._clock() > self._until:
             return None

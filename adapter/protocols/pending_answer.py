@@ -130,7 +130,7 @@ class PendingAnswer:
     def build_candidate(
         self, event: ToolCall | InvalidToolCall | None = None, rest: Sequence[Event] = ()
     ) -> CandidateAnswer:
-        """Return the answer up to and including ``event``, for guardrails. ``rest`` has later events, whose text is
+        """Return the answer up to and including ``event``, for guardrails. ``rest`` has later events. Their text is
         left out although it was recorded."""
         content = str(self._content)
         end = max(0, len(content) - sum(len(each.text) for each in rest if isinstance(each, TextDelta)))

@@ -171,7 +171,7 @@ def find_last_request(messages: Json) -> tuple[str, bool]:
 
 
 def list_last_calls(messages: Json) -> list[tuple[str, JsonObject]]:
-    """Return the names and arguments of the calls whose results are the last messages, or [] if there are none."""
+    """If the last messages are tool results, return the names and arguments of their calls. Otherwise, return []."""
     for index in reversed(range(len(messages))):
         message = messages[index]
         if message["role"] not in ("tool", "function"):

@@ -201,8 +201,8 @@ class ToolCallDeltas:
         return [self._build_header(call.id or f"call_{self._turn[:23]}{call.index}", call.name, arguments)]
 
     def drop_cut_native(self, *, at_limit: bool) -> str | None:
-        """Drop the held calls whose arguments are incomplete, or were lost or damaged at a limit. Return the name of
-        the last dropped call, or None."""
+        """Drop the held calls with arguments that are incomplete, or were lost or damaged at a limit. Return the name
+        of the last dropped call, or None."""
         dropped = [call for call in self._held if _is_cut(call, at_limit=at_limit)]
         for call in dropped:
             del self._held[call]

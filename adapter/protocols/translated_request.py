@@ -109,7 +109,7 @@ class FollowUp:
     enforce: ConstraintBuilder | None = None
     choices: Choices = field(default_factory=dict)
     previous_calls: frozenset[str] = frozenset()
-    """Keys, built by `build_call_key`, of the calls whose results are at the end of the conversation."""
+    """If tool results end the conversation, the keys of their calls, built by `build_call_key`."""
     shortlist: ToolShortlist | None = None
     """The tools that are described to the model, or None if all tools are described."""
     next_call: NextCall | None = None
@@ -205,8 +205,8 @@ class TranslatedRequest:
         return replace(self, body=body, is_continuation=True, begun_call=raw)
 
     def make_parser(self, index: int, generation_prompt: str | None, *, streams: bool) -> Parser | ReplyParser:
-        """Return the parser for the choice ``index``, whose text continues ``generation_prompt``. ``streams`` is False
-        to report calls only when they are complete."""
+        """Return the parser for the choice ``index``. The choice's text continues ``generation_prompt``. ``streams`` is
+        False to report calls only when they are complete."""
         settings, turn = self.parsing, f"{self.turn}{index or ''}"
         format, streams = resolve_format(settings.format), settings.stream_arguments and streams
         tools = settings.described or self.tools

@@ -103,7 +103,7 @@ class ConstraintSettings:
     enforce: ConstraintBuilder | None = None
     """Builds the request fields that make the server enforce a call."""
     waits_for_calls: bool = False
-    """True if the server is llama.cpp, whose grammars can apply only after a call begins."""
+    """True if the server is llama.cpp. Its grammars can be applied only after a call begins."""
     grounded: bool = False
     """True to limit arguments of an enforced call, such as paths, to values from the conversation."""
     ground: Ground | None = None

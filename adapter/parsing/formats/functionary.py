@@ -43,7 +43,7 @@ def read_recipient(source: BodySource, consumed: list[str]) -> Reader[BodyResult
 
 
 def read_first_recipient(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the recipient at the start of an answer, whose ``>>>`` is in the prompt."""
+    """Parse the recipient at the start of an answer. The ``>>>`` before it is in the prompt."""
     is_own = source.expected_format == "functionary"
     if is_own and (yield from source.consume_marker(_all, consumed)):
         return BodyResult()

@@ -36,7 +36,7 @@ def read_recipient(source: BodySource, consumed: list[str]) -> Reader[BodyResult
 
 
 def read_first_recipient(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse the recipient at the start of an answer, whose ``<|recipient|>`` is in the prompt."""
+    """Parse the recipient at the start of an answer. The ``<|recipient|>`` before it is in the prompt."""
     is_expected = source.expected_format == "functionary_v2"
     name = yield from consume_name(source, consumed, _content, any_name=is_expected)
     return (yield from _read_message(name, source, consumed)) if name else TEXT

@@ -38,8 +38,8 @@ def read_call(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
 
 
 def read_stripped(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call whose control token was stripped, so that only ``function call`` precedes the JSON. These words must
-    begin a line. The marker includes the JSON's first brace."""
+    """Parse a call without its control token, which a server stripped. Only ``function call`` precedes the JSON. These
+    words must begin a line. The marker includes the JSON's first brace."""
     if not source.at_line_start:
         return TEXT
     marker = consumed.pop()

@@ -52,7 +52,7 @@ def read_header(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
 
 
 def read_rest_of_header(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a tool's name at the start of an answer, whose ``<|message_model|>`` is in the prompt."""
+    """Parse a tool's name at the start of an answer. The ``<|message_model|>`` before it is in the prompt."""
     name = yield from consume_name(source, consumed, _call, any_name=False)
     return (yield from _read_json(source, consumed)) if name else TEXT
 

@@ -118,7 +118,7 @@ def encode_calls(calls: list[tuple[str, JsonObject]]) -> str:
 
 
 def read_unopened(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call without its opening marker, whose id directly follows the section's marker."""
+    """Parse a call without its opening marker. The call's id directly follows the section's marker."""
     ahead: list[str] = []
     yield from source.skip_space(ahead)
     marker = yield from source.peek_marker(_in_section, HEAD_LIMIT)
@@ -141,7 +141,7 @@ _section = CallSection(
 
 
 def read_stripped(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse a call at the start of an answer whose opening markers the server stripped."""
+    """Parse a call at the start of an answer after the server stripped its opening markers."""
     may_continue = partial(_may_be_stripped, tools=source.tools)
     if (yield from source.peek_call(_STRIPPED, HEAD_LIMIT, may_continue)) is None:
         return TEXT

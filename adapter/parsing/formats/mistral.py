@@ -82,8 +82,8 @@ def read_tool_calls(source: BodySource, consumed: list[str]) -> Reader[BodyResul
 
 
 def read_stripped(source: BodySource, consumed: list[str]) -> Reader[BodyResult]:
-    """Parse ``NAME[ARGS]{...}`` for a known tool at the start of an answer whose ``[TOOL_CALLS]`` the server
-    stripped."""
+    """Parse ``NAME[ARGS]{...}`` for a known tool at the start of an answer, after the server stripped
+    ``[TOOL_CALLS]``."""
     may_continue = partial(_may_be_stripped, tools=source.tools)
     match = yield from source.peek_call(_STRIPPED, NAME_LIMIT, may_continue)
     if match is None:

@@ -78,7 +78,7 @@ _is_markup = re.compile(
 
 
 def is_distinctive_name(name: str) -> bool:
-    """Return whether the name has an underscore or capital letter, so that it cannot be an HTML element."""
+    """Return whether the name has an underscore or capital letter. An HTML element cannot have such a name."""
     return "_" in name or not name.islower()
 
 
@@ -245,8 +245,8 @@ def _build_raw_value(name: str, key: str, keys: tuple[str, ...]) -> RawValue:
 
 
 def _find_next_keys(tool: Tool, key: str) -> tuple[str, ...]:
-    """Return the parameters whose tags may follow the value of ``key``. They include ``key`` if it is a list, whose tag
-    may be repeated for each item."""
+    """Return the parameters whose tags may follow the value of ``key``. They include ``key`` if it is a list, because a
+    list's tag may be repeated for each item."""
     is_list = "array" in list_types(tool.properties.get(key, {}))
     return tuple(other for other in tool.properties if other != key or is_list)
 

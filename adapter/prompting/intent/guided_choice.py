@@ -26,7 +26,7 @@ _READS = re.compile(r"(?i)(?:read|view|open|show|cat)(?:_?file\w*)?$")
 UNUSED_VALUE = 0.1
 """Factor for a tool's score, for each quoted string or path in the request that fits none of its parameters."""
 MIN_SCORE = 2.0
-"""Minimum BM25 score at which a request needs a tool."""
+"""Minimum BM25 score of a request that needs a tool."""
 MIN_SHARED_WORDS = 3
 """Number of shared words that justify a call at any score, if the request has a value for each required parameter. In a
 small tool set, every word is common and scores low."""

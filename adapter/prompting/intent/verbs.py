@@ -133,8 +133,8 @@ def find_related_stems(text: str) -> set[str]:
 def find_requested_action(request: str) -> tuple[str, int]:
     """Return the action whose verb begins a sentence of ``request``, and the verb's index, or "" and 0.
 
-    In German, the verb may also be the last word, and in Spanish, one with its object as a pronoun (corrígelo) may be
-    anywhere; the index is then 0. Questions do not count, except polite requests: "Can you fix a.md?".
+    In German, the verb may also be the last word. In Spanish, a verb with its object as a pronoun (corrígelo) may be
+    anywhere. The index is then 0. Questions do not count, except polite requests: "Can you fix a.md?".
     """
     for match in _BEGINNING.finditer(request, 0, MAX_BEGINNING):
         action = "move" if _RENAMES.match(request, match.start("verb")) else _find_action(match["verb"].lower())
