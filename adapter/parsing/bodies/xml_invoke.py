@@ -28,6 +28,7 @@ from adapter.parsing.marker_set import MarkerSet, get_marker_set
 from adapter.parsing.stream_buffer import Reader, StreamBuffer
 from adapter.parsing.tagged_json import TaggedJson
 from adapter.tools.coercion import coerce_text
+from adapter.tools.decoded_json_calls import ARGUMENT_KEYS, parse_arguments
 from adapter.tools.tool_set import ToolSet
 
 WORD_LIMIT = 40
@@ -113,8 +114,17 @@ class XmlInvokeReader:
         call = PendingCall(name, source.tools.match(name))
         is_empty = self._is_empty_element(consumed)
         for key, text in attributes.items():
-            if key not in (name_key, *_ABOUT) and (is_empty or call.find_schema(key) is not None):
+            if key in (name_key, *_ABOUT):
+                continue
+            is_object = key in ARGUMENT_KEYS and text.lstrip().startswith("{") and not call.has_parameter(key)
+            if is_object or is_empty or call.find_schema(key) is not None:
                 call.fix("value-in-attribute")
+            if is_object:
+                try:
+                    call.arguments |= parse_arguments(text)[0]
+                except FormatError as error:
+                    call.problem = f"the attribute {key!r} in the call of {name!r} is not a JSON object: {error}"
+            elif is_empty or call.find_schema(key) is not None:
                 call.add_text(key, text)
         return call.build_result() if is_empty else (yield from self._read_arguments(call, opening, source, consumed))
 

@@ -227,3 +227,21 @@ def test_harmony_header_at_its_limit_is_a_header(spaces):
     assert [call.arguments for call in turn.calls] == (
         [{"cmd": "ls"}] if spaces <= 400 - len("commentaryto=run ") else []
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """<function_call name="search" arguments='{"query": "roses"}'></function_call>""",
+        """<tool_call name="search" arguments='{"query": "roses"}' />""",
+        """<invoke name="search" input='{"query": "roses"}'></invoke>""",
+    ],
+)
+def test_arguments_in_an_attribute_are_read(text):
+    tools = [definition_of("search(query)")]
+    (call,) = parse(text, tools, None, "stop").calls
+    assert call.arguments == {"query": "roses"}
+    assert "value-in-attribute" in call.fixes
+    turn = parse(text.replace('roses"', "roses"), tools, None, "stop")
+    assert not turn.calls
+    assert turn.invalid or turn.rejected
