@@ -116,11 +116,10 @@ class BaseAgent(Generic[ChatT, ApproverT, ObserverT]):
         check_chat(chat, base_url, model)
         validate_guide_mode(guide)
         check_max_tools(max_tools, system)
-        self.max_tools = max_tools
+        self.max_tools, self._guide = max_tools, guide
         self._shortlist: ToolShortlist | None = None
         self._guardrails = parse_guardrails(guardrails)
         self._retries, self._steps = validate_retries(retries), parse_steps(steps)
-        self._guide = guide
         self._guided_choice: GuidedChoiceSettings | None = None
         self._guided_request: TranslatedRequest | None = None
         self._help: SmallModelHelp | None = None

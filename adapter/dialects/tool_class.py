@@ -110,7 +110,8 @@ class ToolMetadata:
     effect: Effect = "read"
     needs: Capability | None = None
     max_lines: int = MAX_LINES
-    """Maximum number of lines in a result. Tools whose pages end with a hint on how to continue allow more."""
+    """Maximum number of lines in a result. A tool may allow more lines if its pages end with a hint on how to
+    continue."""
     label: str = ""
     is_polling: bool = False
     failure: FailureRenderer | None = None

@@ -48,8 +48,8 @@ def build_branch(char: str, by_offset: Mapping[int, Sequence[str]]) -> str:
 
 
 def _build_last_characters(literals: Collection[str]) -> str:
-    """Return a pattern that matches the last three characters of every literal (fewer if one is shorter), and some
-    other text. It rejects most text faster than a pattern for the whole literals."""
+    """Return a pattern that matches the last characters of every literal: three, or fewer if a literal is shorter. It
+    also matches some other text, but rejects most text faster than a pattern for the whole literals."""
     length = min(3, *map(len, literals))
     return "".join(_build_class({literal[at] for literal in literals}) for at in range(-length, 0))
 

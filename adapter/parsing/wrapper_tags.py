@@ -47,7 +47,8 @@ def build_tag_pattern(openers: Iterable[str]) -> str:
 
 @lru_cache(maxsize=64)
 def with_closing_tags(markers: WeakMarkerSet) -> WeakMarkerSet:
-    """Return ``markers`` for the text after a call in wrapper tags, where `TAG_START` may also begin a closing tag."""
+    """Return the markers to search for after a call in wrapper tags: ``markers``, and `TAG_START` before a closing tag
+    as well."""
     pattern = rf"(?:/(?:\Z|{_NAME}(?:\Z|>))|{markers.weak[TAG_START].pattern})"
     return markers.with_weak_marker(TAG_START, WeakMarker(pattern))
 

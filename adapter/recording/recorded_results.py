@@ -54,7 +54,8 @@ class RecordedResults:
             return decision
 
     def take_next_result(self) -> tuple[int, ResultLine | None]:
-        """Return the number of recorded approvals before the next result, and this result; 0 and None at the end."""
+        """Return the number of recorded approvals before the next result, and this result. If no result is left, return
+        0 and None."""
         return next(self._pair_results, (0, None))
 
     def replay_result(self, questions: int, line: ResultLine) -> ToolResult:
