@@ -109,7 +109,7 @@ def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = 
     If ``is_small`` is set, commands run in the current folder, a command that the request contains is the only one, and
     an edit replaces the first quoted string of the request with the second, if there are two.
     """
-    paths, texts = list_target_paths(history.request), find_quoted(history.request)
+    paths, texts = _list_located_paths(history), find_quoted(history.request)
     changed = {value for call in history.recent if call.ok and call.changes for value in call.values}
     left = [path for path in paths if path not in changed] or list_paths_with_replaced_names(history) or paths
     unread = find_unread_paths(history) or left
@@ -129,6 +129,18 @@ def find_named_values(history: CallHistory, tools: ToolSet, *, is_small: bool = 
             elif is_small and len(texts) == 2 and name in (*OLD_TEXT, *NEW_TEXT):
                 choices[tool.name, name] = texts[:1] if name in OLD_TEXT else texts[1:]
     return choices
+
+
+def _list_located_paths(history: CallHistory) -> list[str]:
+    """Return the paths in the request. A path that does not exist is replaced by the one that an error suggests, if
+    this is a file of the same name in a folder."""
+    errors = [call for call in history.recent if not call.ok]
+    suggested = find_paths("\n".join(call.result for call in errors))
+    missing = {value for call in errors for value in call.values}
+    return [
+        next((each for each in suggested if path in missing and each.endswith(f"/{path}")), path)
+        for path in list_target_paths(history.request)
+    ]
 
 
 def _find_command(request: str) -> str:

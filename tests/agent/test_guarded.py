@@ -266,6 +266,14 @@ def test_file_is_moved_to_a_path_or_folder_of_the_request(request_, source, dest
     assert other not in choices["move_file", "destination"]
 
 
+def test_file_of_the_request_is_found_in_the_folder_that_an_error_suggests():
+    tools = ToolSet([get_dialect("blade").tools["delete_file"]])
+    error = "tool_error: a.txt does not exist (did you mean 'data/a.txt'?)"
+    failed = PastCall("delete_file", {"path": "a.txt"}, error, ok=False)
+    choices = find_named_values(CallHistory("Delete a.txt in the folder data", (failed,)), tools)
+    assert choices == {("delete_file", "path"): ["data/a.txt"]}
+
+
 def test_deletion_is_limited_to_the_files_that_the_request_does_not_keep():
     tools = ToolSet([get_dialect("blade").tools[name] for name in ("delete_file", "read_file")])
     choices = find_named_values(CallHistory("Delete a.log but keep b.log"), tools)
