@@ -51,6 +51,12 @@ _FAILED = re.compile("Command (?:failed|timed out)")
 _MISSING = re.compile(r"(?i)does not exist|no such file|file not found|ENOENT")
 _EMPTIES = re.compile(r"(?i)\b(?:blank|empt|leer|vac[ií]|vid[ae]|vuot|leeg|vazi)")
 """Matches requests that may ask to empty a file."""
+_SAVES_TO = re.compile(
+    r"""(?i)\b(?:copy|export|save|store|write|speicher\w*|schreib\w*|enregistre\w*|guarda\w*|salva)\b[^.\n]{0,60}?
+    \s(?:as|in|into|to|under|als|nach|sous|dans|como|en|come)\s+[`'"]?([\w./-]+\.\w+)""",
+    re.VERBOSE,
+)
+"""Matches the path to which a text is saved."""
 _GIVES_TEXT = re.compile(r"(?i)\w\.\w+[`'\"]?\s+(?:with|to|mit|avec|con|com|met)\s")
 """Matches requests that describe the whole new text of a file: "fill a.txt with dummy text"."""
 _QUOTATION = re.compile(r"(?i)\b(?:contains?|reads|says?|contents?\s+(?:is|are))\b\W{0,3}[\"“]([^\"”\n]{3,})[\"”]")
@@ -281,19 +287,29 @@ def loses_text(call: PastCall, history: CallHistory, tools: ToolSet) -> bool:
         is_only = len(named) == 1
         return bool(paths) and (is_needed or (is_only and all(is_inside(path, history.request) for path in paths)))
     action = find_file_action(history.request) or _CLASSIFIED.get(history.classified, "")
-    verb = action or find_requested_action(history.request)[0]
-    is_change = action == "edit" or not (verb or asks_for(history.user_text, "add", "create"))
-    is_given = find_text(call, CONTENT).strip() in find_quoted(history.request) or _GIVES_TEXT.search(history.request)
-    is_change |= action == "update" and not is_given
-    messages = [history.request, *(text for role, text in history.messages if role == "user")]
-    has_text = any("\n" in message.strip() for message in messages)
-    if is_change and not has_text and not paths.isdisjoint(find_unread_paths(history)):
+    if not paths.isdisjoint(find_unread_paths(history)) and _needs_reading(call, action, history):
         return True
     if action not in ("add", "edit") and not history.is_question:
         return False
     written = find_text(call, CONTENT)
     known = {line.strip() for path in paths for line in list_known_lines(path, history) if split_words(line)}
     return len(known) > 1 and sum(line in written for line in known) * 2 < len(known)
+
+
+def _needs_reading(call: PastCall, action: str, history: CallHistory) -> bool:
+    """Return whether the file that ``call`` overwrites must be read first, because the request concerns its old text,
+    and no message of the user can be its new text. ``action`` is the requested action on a file."""
+    messages = [history.request, *(text for role, text in history.messages if role == "user")]
+    if any("\n" in message.strip() for message in messages):
+        return False
+    verb = action or find_requested_action(history.request)[0]
+    saved = _SAVES_TO.findall(history.request) if verb in ("", *READS) else []
+    if saved and call.values.isdisjoint(saved):
+        return True  # it is the source of another file
+    if action == "update":
+        is_quoted = find_text(call, CONTENT).strip() in find_quoted(history.request)
+        return not is_quoted and _GIVES_TEXT.search(history.request) is None
+    return action == "edit" or not (verb or asks_for(history.user_text, "add", "create"))
 
 
 def _removes_named_path(call: PastCall, request: str) -> bool:

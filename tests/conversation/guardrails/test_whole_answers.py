@@ -224,6 +224,11 @@ LEFT_ALONE: dict[str, Case] = {
         + edit("a.py", "y = 2", "y = 4")
         + call("run_command", command="pytest"),
     ),
+    "a file beside its source": (
+        "Use form.txt to write a letter to Mr Aydin and save it as aydin.txt",
+        (read("form.txt", "Dear <NAME>, hello"),),
+        call("write_file", path="aydin.txt", content="Dear Mr Aydin, hello"),
+    ),
     "a quoted text for an unread file": (
         'Update a.txt to "closed"',
         (),
@@ -378,6 +383,14 @@ RETRIED: dict[str, tuple[str, Case]] = {
             "Fill a.txt in: the NAME is Ito",
             (),
             call("write_file", path="a.txt", content="The NAME is Ito"),
+        ),
+    ),
+    "an unread source overwritten": (
+        "unasked_action",
+        (
+            "Use form.txt to write a letter to Mr Aydin and save it as aydin.txt",
+            (),
+            call("write_file", path="form.txt", content="Dear Mr Aydin, hello"),
         ),
     ),
     "a kept file edited": (
