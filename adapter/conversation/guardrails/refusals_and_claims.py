@@ -70,7 +70,8 @@ _CLAIMS_CHANGE = re.compile(
     (?:i(?:\s+have|['’]ve)?\s+(?:just\s+|now\s+|already\s+|successfully\s+)*
         (?:[a-z]{2,}ed|sent|set|put|made|paid|bought|taken|told|written|left|begun|started)\b(?!\s+to\b)
     |(?:the|your|an?)\s[^.?!:\n]{1,80}?\s(?:has|have|is|are)\s+(?:now\s+|successfully\s+|already\s+)*
-        (?:been\s+(?:successfully\s+)?)?(?:[a-z]{2,}ed|sent|set|paid|made|on|off)\b)[^?:\n]*\Z""",
+        (?:been\s+(?:successfully\s+)?)?(?:[a-z]{2,}ed|sent|set|paid|made|on|off)\b
+    |[^.?!:\n]{1,80}?\s(?:has|have)\s+(?:now\s+)?been\s+(?:successfully\s+)?(?:[a-z]{2,}ed|sent|set|paid|made)\b)[^?:\n]*\Z""",
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches an answer that only says that something was changed: "I've sent the email.", "The lamp is now off."."""

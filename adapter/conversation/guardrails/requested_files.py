@@ -7,7 +7,7 @@ import re
 from adapter.conversation.guardrails.removing_commands import is_removed, list_removed_paths
 from adapter.core.events import JsonObject
 from adapter.prompting.intent.text_values import find_paths, find_quoted
-from adapter.prompting.intent.verbs import find_requested_action
+from adapter.prompting.intent.verbs import asks_for, find_requested_action
 from adapter.tools.argument_synonyms import COMMAND, CONTENT, NEW_TEXT, OLD_TEXT
 
 _TEXTS = frozenset({*CONTENT, *OLD_TEXT, *NEW_TEXT} - {"from", "to"})
@@ -54,6 +54,8 @@ _KEEPS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches the text before the path of a file that must stay unchanged."""
+_INSTEAD = re.compile(r"[`'\"]?\W{1,3}(?:(?:but|just|only|instead|rather|please|and|then)\s+)*(\w+)\s+(?:it|them)\b")
+"""Matches the text after a path if something is to be done with this file: "Don't delete a.txt, move it"."""
 _PART = re.compile(
     r"['’]s\b|[`'\"]?,?\s+(?:class|column|entry|field|function|heading|key|lines?|method|row|section|value)\b",
     re.IGNORECASE,
@@ -110,7 +112,9 @@ def list_kept_paths(request: str) -> list[str]:
     for path in find_paths(request):
         start = request.index(path, end)
         is_next = kept != [] and _AND.fullmatch(request, end, start)
-        if is_next or _KEEPS.search(request[max(start - MAX_BEFORE, 0) : start]):
+        instead = _INSTEAD.match(request, start + len(path))
+        is_used = instead and asks_for(instead[1], "add", "delete", "edit", "move")
+        if not is_used and (is_next or _KEEPS.search(request[max(start - MAX_BEFORE, 0) : start])):
             kept.append(path)
         elif kept:
             break
