@@ -21,29 +21,27 @@ from dataclasses import dataclass, field, replace
 from adapter.conversation.guardrails.call_history import CallHistory, PastCall
 from adapter.conversation.guardrails.candidate_answer import CandidateAnswer
 from adapter.conversation.guardrails.guardrails import MAX_DROPPED, Guardrails
-from adapter.conversation.guardrails.loop_detection import repeats_in_call, repeats_text
-from adapter.conversation.guardrails.refusals_and_claims import asks_for_answer, expects_information
 from adapter.conversation.guardrails.registry import BROKEN_CALLS, GUARDRAILS, LOOPS, UNUSABLE
-from adapter.conversation.guardrails.requested_file_changes import (
-    find_started_action,
-    find_unused_values,
-    has_changed,
-)
-from adapter.conversation.guardrails.unparsed_calls import find_leading_call
+from adapter.conversation.guardrails.requested_file_changes import has_changed
 from adapter.conversation.guardrails.verdicts import DroppedCall, Retry, Stop, Violation
 from adapter.conversation.message_content import Content, concat_content
 from adapter.conversation.message_rendering import HistoryEntry, Message, MessageRenderer, merge_consecutive_roles
+from adapter.conversation.session_answers import (
+    append_unused_result,
+    exclude_changes,
+    has_complete_change,
+    keep_whole_call,
+    may_have_answer,
+    repeats_itself,
+)
 from adapter.conversation.session_steps import AskModel, Finished, Reason, RunTools, SessionLimits, Step
 from adapter.conversation.session_trimming import trim_to_context
 from adapter.conversation.token_estimate import compute_usable_tokens
 from adapter.core.errors import UsageError
 from adapter.core.events import ERROR_LABEL, InvalidToolCall, ToolCall, ToolResult
 from adapter.core.text.plurals import pluralize
-from adapter.core.text.word_stems import stem_words
 from adapter.core.turn import Turn
 from adapter.parsing.format import Format
-from adapter.parsing.parse_policy import APPROVED
-from adapter.parsing.parser import parse
 from adapter.prompting.escaping import map_strings, unescape_control_tokens
 from adapter.tools.tool_set import ToolSet
 
@@ -148,7 +146,7 @@ class Session:
         reason, such as ``length`` at the token limit, or ``incomplete`` after a disconnect.
         """
         if finish_reason == "length" and not turn.calls:
-            turn = self._keep_whole_call(turn)
+            turn = keep_whole_call(turn, self.tools, self.format)
         turn, dropped = self._screen_calls(self._active_guardrails.drop_calls_after_end(self._history, turn))
         if prompt_tokens and self._tokens:
             self._token_ratio = min(max(prompt_tokens / self._tokens, 0.5), 3.0)
@@ -171,7 +169,8 @@ class Session:
             return self._give_up("unreadable")
         if not turn.calls and not turn.invalid:
             is_unusable = self._active_guardrails.drops_answer(self._history, candidate)
-            self._content = "" if is_unusable else self._append_repeated_result(turn.content)
+            result, request = self._repeated_result, self._history.request
+            self._content = "" if is_unusable else append_unused_result(turn.content, result, request)
             if finish_reason in _UNFINISHED:
                 return self._finish(_UNFINISHED[finish_reason])
             if is_unusable or isinstance(verdict, Stop):
@@ -190,7 +189,8 @@ class Session:
         step = self.on_tool_results([])
         if not isinstance(step, AskModel):
             return step
-        in_words = not self._held_to and not self._may_be_held and (self._is_repeating or self._may_have_answer)
+        may_end = self._is_repeating or may_have_answer(self._history)
+        in_words = may_end and not self._held_to and not self._may_be_held
         self._was_in_words |= in_words
         return replace(step, held_to=self._held_to, in_words=in_words)
 
@@ -199,36 +199,14 @@ class Session:
         the guardrail's message about that, or made the complete change and then wrote nothing."""
         if not has_changed(self._history):
             return False
-        is_complete = find_started_action(self._history) != "" and not find_unused_values(self._history)
-        return (
-            is_complete
-            if verdict.guardrail == "empty_answer"
-            else verdict.guardrail == "own_words" and self._is_repeating
-        )
-
-    def _append_repeated_result(self, content: str) -> str:
-        """Append the result of a repeated call to the answer ``content``, unless they have a word in common. After a
-        question, an answer with a number is unchanged, because the number may be a count."""
-        words = set(stem_words(self._repeated_result))
-        is_used = not words or not words.isdisjoint(stem_words(content))
-        is_count = asks_for_answer(self._history.request) and any(map(str.isdigit, content))
-        return content if is_used or is_count else f"{content}\n\n{self._repeated_result}"
-
-    def _exclude_changes(self, held_to: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the tools ``held_to``. If the user asked a question, leave out the tools that change files."""
-        is_asked = self._history.is_question
-        return tuple(name for name in held_to if not is_asked or self.tools[name].effect not in ("write", "delete"))
-
-    @property
-    def _may_have_answer(self) -> bool:
-        """True if the user asked a question, and tool results may contain the answer."""
-        has_results = any(call.ok and not call.changes for call in self._history.recent)
-        return has_results and (self._history.is_question or expects_information(self._history.request))
+        if verdict.guardrail == "empty_answer":
+            return has_complete_change(self._history)
+        return verdict.guardrail == "own_words" and self._is_repeating
 
     def _give_up(self, reason: Reason) -> Step:
         """End the turn. If tool results may contain the answer to a question, first query the model once more, without
         tools."""
-        if self._was_in_words or not self._may_have_answer or self._turns >= self.limits.turns:
+        if self._was_in_words or not may_have_answer(self._history) or self._turns >= self.limits.turns:
             return self._finish(reason)
         self._was_in_words = True
         self._show_results([])
@@ -242,14 +220,6 @@ class Session:
             return Finished(reason, self._content)
         is_reported = reason == "finished" and self._history.recent[-1].changes
         return Finished(reason, "" if is_reported else self._history.last_result)
-
-    def _keep_whole_call(self, turn: Turn) -> Turn:
-        """Reduce a truncated answer to its first complete call, if the answer continued after that call. Return any
-        other answer unchanged."""
-        texts = [turn.content, *(each.raw for each in turn.invalid)]
-        whole = next((call for text in texts if (call := find_leading_call(text)) and not text.endswith(call)), "")
-        found = parse(whole, self.tools, self.format, policy=APPROVED, finish_reason="stop") if whole else turn
-        return found if found.calls else turn
 
     def _screen_calls(self, turn: Turn) -> tuple[Turn, tuple[DroppedCall, ...]]:
         """Remove the calls that guardrails drop, and everything after the last used call. The removed parts are also
@@ -266,12 +236,7 @@ class Session:
     def is_flood(self, text: str, turn: Turn) -> bool:
         """Return whether to stop receiving an answer, because it has more calls than will be used, repeats itself, or
         begins like a call but cannot become a valid one. ``text`` and ``turn`` are the answer so far."""
-        is_code = turn.content.count("```") % 2 == 1  # such as a matrix of zeros
-        if not turn.invalid and repeats_text(text, 2 if turn.calls else 32 if is_code else 4):
-            return True
-        if turn.invalid and repeats_in_call(turn.invalid[-1].raw, self.tools):
-            return True
-        if len(turn.invalid) - len({each.raw for each in turn.invalid}) > MAX_DROPPED:
+        if repeats_itself(text, turn, self.tools):
             return True
         guardrails = self._active_guardrails
         is_hopeless = not turn.calls and guardrails.is_hopeless(self._history, text)
@@ -302,7 +267,8 @@ class Session:
         rejected = [replace(answer, parts=None, is_temporary=True)] if answer.content else []
         self._entries += [*rejected, HistoryEntry("user", message, is_temporary=True)]
         self._is_corrected = True
-        return replace(self._build_query(), again=retry.guardrail, held_to=self._exclude_changes(retry.held_to))
+        held_to = exclude_changes(retry.held_to, self._history, self.tools)
+        return replace(self._build_query(), again=retry.guardrail, held_to=held_to)
 
     def _remember_message(self, message: str, answer: CandidateAnswer) -> None:
         self._active_guardrails.remember_message(message, self._history, answer)
@@ -417,7 +383,8 @@ class Session:
                 error = violation.wordings[min(self._refused_turns, len(violation.wordings) - 1)]
                 self._remember_message(error, CandidateAnswer("", (call,)))
                 self._may_be_held = violation.is_free_first and not self._refused_turns
-                self._held_to = () if self._may_be_held else self._exclude_changes(violation.held_to)
+                held_to = () if self._may_be_held else violation.held_to
+                self._held_to = exclude_changes(held_to, self._history, self.tools)
                 self._is_repeating = violation.guardrail in LOOPS
                 is_one = violation.guardrail in ("made_already", "repeated_call")
                 self._repeated_result = self._history.last_result if is_one and not violation.held_to else ""
