@@ -222,6 +222,7 @@ TOLD: dict[str, Case | str] = {
     ),
     "workspace/sandbox/problem_excerpt.py _add_lines: block.split(b'\\n', ENDS - first)[:ENDS - first]": SLICED,
     "workspace/sandbox/problem_excerpt.py _add_lines: block.rsplit(b'\\n', ENDS + 1)[-ENDS - 1:-1]": SLICED,
+    "workspace/paths/resolved_path.py describe_missing: matches[:MAX_MATCHES]": "the others are counted",
     "workspace/paths/walk.py _walk_nodes: min(self.depth, self.limits.depth)": Case(
         "blade", "list_directory", {"path": "deep", "max_depth": 90}, "the search stopped at its limit of 64 levels"
     ),

@@ -78,7 +78,7 @@ def delete_stored(prefix: str, kind: str, store: ResponseStore, http: HttpReques
 
 def _add_items(store: ResponseStore, http: HttpRequest, body: JsonObject) -> JsonObject | None:
     added = store.add_items(get_id(http), _check_items(body))
-    return None if added is None else list_object(added)
+    return None if added is None else list_object([*map(complete_item, added)])
 
 
 def _get_item(store: ResponseStore, http: HttpRequest, _: JsonObject) -> JsonObject | None:
@@ -114,19 +114,13 @@ def paginate(items: Sequence[JsonObject] | None, http: HttpRequest) -> JsonObjec
             next((index + 1 for index, item in enumerate(ordered) if item["id"] == after), len(ordered)) :
         ]
     page, has_more = ordered[: int(limit)], len(ordered) > int(limit)
-    return list_object(page, has_more=has_more)
+    return list_object([*map(complete_item, page)], has_more=has_more)
 
 
 def list_object(items: Sequence[JsonObject], *, has_more: bool = False) -> JsonObject:
     """Return a page of items as OpenAI's list object. ``has_more`` is True if it is not the last page."""
     first, last = (items[0]["id"], items[-1]["id"]) if items else ("", "")
-    return {
-        "object": "list",
-        "data": list(map(complete_item, items)),
-        "first_id": first,
-        "last_id": last,
-        "has_more": has_more,
-    }
+    return {"object": "list", "data": list(items), "first_id": first, "last_id": last, "has_more": has_more}
 
 
 def _check_metadata(body: JsonObject) -> JsonObject:

@@ -94,7 +94,7 @@ def test_parse_reports_text_without_a_call():
         (["run", "hi", "--approve", "maybe"], 2, "unknown approval mode"),
         (["run", "hi", "--sandbox", "maybe"], 2, "expected one of: auto, bwrap, landlock, none, require"),
         (["run", "hi", "--sandbox-read", "/does/not/exist"], 2, "does not exist"),
-        (["run", "hi", "--constraint", "maybe"], 2, "expected off, arguments, prefer, required"),
+        (["run", "hi", "--constraint", "maybe"], 2, "expected auto, off, arguments, prefer, required"),
         (["run", "hi", "--record", "/does/not/exist.jsonl"], 2, "cannot record to"),
         (["run", "hi", "--model", "missing.gguf"], 2, "no such file: missing.gguf"),
         (["run", "hi", "--base-url", "http://127.0.0.1:9"], 3, "nothing answers at http://127.0.0.1:9"),

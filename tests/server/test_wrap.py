@@ -207,7 +207,7 @@ def test_arguments_are_constrained_from_the_start_of_a_call(client, scripted):
 
 
 def test_unknown_constraint_is_rejected_immediately(client):
-    with pytest.raises(UsageError, match="expected off, arguments, prefer, required"):
+    with pytest.raises(UsageError, match="expected auto, off, arguments, prefer, required"):
         wrap(client, constraint="always")  # type: ignore[arg-type]
 
 

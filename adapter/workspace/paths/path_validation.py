@@ -21,8 +21,6 @@ MAX_NAME_BYTES = 255
 """Maximum length of a name in bytes, as on Linux and macOS (NAME_MAX)."""
 MAX_NAMES = 2_000
 """Maximum number of names in a directory that are searched for a suggestion."""
-MAX_MATCHES = 10
-"""Maximum number of names in an error about a pattern."""
 
 _IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """Code points that HFS+ ignores when it compares names (git CVE-2014-9390)."""
@@ -122,14 +120,13 @@ def find_file_below(name: str, dirfd: int, levels: int = 3) -> str:
 
 
 def find_matching_names(pattern: str, dirfd: int) -> list[str]:
-    r"""Return at most `MAX_MATCHES` names in the directory that match a glob pattern, or a simple regular expression
-    such as ``.*\.tmp``."""
+    r"""Return the names in the directory that match a glob pattern, or a simple regular expression such as
+    ``.*\.tmp``."""
     glob = pattern.replace(".*", "*").replace("\\.", ".")
     try:
-        names = [name for name, _ in _list_names(dirfd) if fnmatchcase(name, glob)]
+        return [name for name, _ in _list_names(dirfd) if fnmatchcase(name, glob)]
     except OSError:
         return []
-    return names[:MAX_MATCHES]
 
 
 def _list_names(dirfd: int) -> list[tuple[str, bool]]:

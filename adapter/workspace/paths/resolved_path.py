@@ -15,6 +15,9 @@ from adapter.workspace.paths.descriptor_syscalls import calls
 from adapter.workspace.paths.open_flags import OPEN_FILE
 from adapter.workspace.paths.path_validation import find_file_below, find_matching_names, find_nearest_name
 
+MAX_MATCHES = 10
+"""Maximum number of names in an error about a pattern."""
+
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPath:
@@ -92,9 +95,9 @@ def describe_missing(resolved: ResolvedPath, *, is_edited: bool = False) -> str:
     if "*" in name:
         matches = find_matching_names(name, dirfd) if dirfd >= 0 else []
         step = "patterns are not expanded here; "
-        near = (
-            f"; {step}call this for each of {', '.join(_quote(above, match) for match in matches)}" if matches else ""
-        )
+        names = ", ".join(_quote(above, match) for match in matches[:MAX_MATCHES])
+        more = f" and {len(matches) - MAX_MATCHES} more" if len(matches) > MAX_MATCHES else ""
+        near = f"; {step}call this for each of {names}{more}" if names else ""
     else:
         similar = (find_file_below(name, dirfd) or find_nearest_name(name, dirfd)) if dirfd >= 0 else None
         near = f" (did you mean {_quote(above, similar)}?)" if similar else ""

@@ -410,6 +410,12 @@ def test_error_about_a_pattern_names_the_files_that_match(pattern, refusal, dire
     assert "not expanded here; call this for each of 'a.tmp', 'b.tmp'" in refusal("delete_file", path=pattern)
 
 
+def test_error_about_a_pattern_counts_the_files_that_it_does_not_name(refusal, directory):
+    for number in range(12):
+        (directory / f"{number:02}.tmp").write_text("")
+    assert "'09.tmp' and 2 more" in refusal("delete_file", path="*.tmp")
+
+
 def test_replaced_workspace_is_detected(directory, root):
     """The path now names another directory."""
     directory.rename(directory.parent / "old")
