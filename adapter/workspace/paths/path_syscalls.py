@@ -20,6 +20,8 @@ from typing import TypeAlias
 
 _FIRST = 1 << 30
 """The first number of an open directory: greater than every file descriptor."""
+MAX_ATTEMPTS = 5
+"""Maximum number of attempts to open a file for reading that another process replaces meanwhile."""
 _NAME_SURROGATE = 0x2000_0000
 """Bit in the reparse tags of symbolic links, junctions and mount points (Microsoft Learn, Reparse Point Tags). Files
 without this bit, such as files in OneDrive, are ordinary files."""
@@ -75,18 +77,24 @@ class PathCalls:
         directory = self._get_directory(dirfd)
         directory.check()
         path = directory.join(name)
-        if not flags & os.O_CREAT and is_link_or_mount(os.lstat(path)):
-            raise _build_changed_error(path)
-        descriptor = os.open(path, flags, mode)
-        try:
-            status = os.lstat(path)
-            if is_link_or_mount(status) or _build_identity(status) != _build_identity(os.fstat(descriptor)):
+        only_reads = not flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+        for _ in range(MAX_ATTEMPTS if only_reads else 1):
+            if not flags & os.O_CREAT and is_link_or_mount(os.lstat(path)):
                 raise _build_changed_error(path)
-            directory.check()
-        except OSError:
+            descriptor = os.open(path, flags, mode)
+            try:
+                status = os.lstat(path)
+                if is_link_or_mount(status):
+                    raise _build_changed_error(path)
+                is_same = _build_identity(status) == _build_identity(os.fstat(descriptor))
+                directory.check()
+            except OSError:
+                os.close(descriptor)
+                raise
+            if is_same:
+                return descriptor
             os.close(descriptor)
-            raise
-        return descriptor
+        raise _build_changed_error(path)
 
     def dup(self, dirfd: int) -> int:
         return self._get_number(self._get_directory(dirfd))

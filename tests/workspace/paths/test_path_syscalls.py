@@ -12,7 +12,7 @@ from adapter.core.file_lock import try_lock
 from adapter.workspace.paths.descriptor_syscalls import DescriptorCalls
 from adapter.workspace.paths.open_flags import NEW_FILE, OPEN_FILE
 from adapter.workspace.paths.os_errors import convert_os_errors
-from adapter.workspace.paths.path_syscalls import PathCalls, is_link_or_mount
+from adapter.workspace.paths.path_syscalls import MAX_ATTEMPTS, PathCalls, is_link_or_mount
 from tests.workspace.conditions import IS_WINE
 
 
@@ -199,3 +199,26 @@ def test_reparse_points_that_lead_elsewhere(tag, expected):
     """The tags are from winnt.h: only name surrogates refer to another file."""
     status = SimpleNamespace(st_mode=0o40755, st_reparse_tag=tag)
     assert is_link_or_mount(cast(os.stat_result, status)) is expected
+
+
+@pytest.mark.parametrize("replacements", [MAX_ATTEMPTS - 1, MAX_ATTEMPTS])
+def test_file_that_is_replaced_while_it_is_opened_is_opened_again(tree, paths, inner, monkeypatch, replacements):
+    """An edit by another process replaces the file. A file that is replaced each time is refused."""
+    texts = [str(number) for number in range(replacements)]
+    really_open = os.open
+
+    def open_and_replace(path, *rest, **options):
+        descriptor = really_open(path, *rest, **options)
+        if texts and str(path).endswith("f"):
+            (tree / "next").write_text(texts.pop())
+            (tree / "next").replace(tree / "top" / "inner" / "f")
+        return descriptor
+
+    monkeypatch.setattr(os, "open", open_and_replace)
+    if replacements == MAX_ATTEMPTS:
+        with pytest.raises(OSError, match="f"):
+            paths.open_file("f", inner, OPEN_FILE)
+    else:
+        descriptor = paths.open_file("f", inner, OPEN_FILE)
+        assert os.read(descriptor, 9) == b"0"
+        os.close(descriptor)
