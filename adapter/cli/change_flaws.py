@@ -217,9 +217,11 @@ class Comparison:
 
     @cached_property
     def deleted_suffixes(self) -> set[str]:
-        """The suffixes of the files that the task asks to delete all of, such as ".tmp"."""
-        is_deletion = find_requested_action(self.task)[0] == "delete"
-        return {f".{each}" for found in _ALL.findall(self.task) for each in found if each and is_deletion}
+        """The suffixes of the files that the task begins by asking to delete all of, such as ".tmp"."""
+        action, start = find_requested_action(self.task)
+        verb = re.compile(r"\w+\s+").match(self.task, start) if action == "delete" else None
+        found = _ALL.match(self.task, verb.end()) if verb else None
+        return {f".{suffix}" for suffix in found.groups() if suffix} if found else set()
 
     def _find_kept_files(self) -> Iterator[str]:
         """Yield the files that are left if the task asks to delete all files with a suffix. If a word of the task is
@@ -246,13 +248,16 @@ class Comparison:
                 yield f"{find_text(call, SOURCE)} was moved, which the task does not ask for"
         is_asked = not find_file_action(self.task) or asks_for(self.task, "delete", "move", "reset")
         for path in self.deleted if not is_moved else ():
-            is_other = self.deleted_suffixes and PurePath(path).suffix not in self.deleted_suffixes
-            if is_other or self._is_other_file(path) or not (is_asked or path in self.paths):
+            if self._is_other_file(path) or not (is_asked or path in self.paths):
                 yield f"{path} was deleted, which the task does not ask for"
 
     def _is_other_file(self, path: str) -> bool:
-        """Return whether the task names only other files, and has no words that could describe this one."""
+        """Return whether the task names only other files, or asks to delete those with another suffix, and has no words
+        that could describe this one."""
         is_named = any(each in path for each in self.paths)
+        suffix = PurePath(path).suffix
+        if self.deleted_suffixes and suffix:
+            return not is_named and suffix not in self.deleted_suffixes
         return bool(self.paths) and not is_named and self.texts.values <= find_words(" ".join(PATH))
 
     def _is_described(self, change: DiffedFile) -> bool:

@@ -356,6 +356,8 @@ def test_text_that_the_task_does_not_ask_for_fails(task, before, after, flaw):
         ("Delete every txt file", {"a.txt": "port 80"}, "a.txt was not deleted"),
         ("Delete all .txt files except b.txt", {"b.txt": "x"}, ""),
         ("Delete all .log files", {"a.txt": "port 80"}, "b.txt was deleted"),
+        ("Delete all .log files, and b.txt", {"a.txt": "port 80"}, ""),
+        ("Delete b.txt and list all .txt files", {"a.txt": "port 80"}, ""),
         ("Clean up this folder", {"a.txt": "port 80"}, ""),
         ("Run the tests in a.txt", {"a.txt": "port 80", "b.txt": "x"}, ""),
         ("Add a test for a.txt", {"a.txt": "port 80", "b.txt": "x", "c.txt": "test"}, ""),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Iterator
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -19,6 +20,8 @@ MAX_PATH_BYTES = 4_096
 """Maximum length of a path in bytes, as on Linux and macOS (PATH_MAX)."""
 MAX_NAME_BYTES = 255
 """Maximum length of a name in bytes, as on Linux and macOS (NAME_MAX)."""
+MAX_DIRECTORIES = 500
+"""Maximum number of directories that are searched for a file of the same name."""
 MAX_NAMES = 2_000
 """Maximum number of names in a directory that are searched for a suggestion."""
 
@@ -99,9 +102,14 @@ def find_nearest_name(name: str, dirfd: int) -> str | None:
     return best[0] if best else None
 
 
-def find_file_below(name: str, dirfd: int, levels: int = 3) -> str:
+def find_file_below(name: str, dirfd: int) -> str:
     """Return the path of a file called ``name`` in the directories below, relative to the open directory ``dirfd``, or
-    "" if there is none. Hidden directories, and those that cannot be read, are skipped."""
+    "" if there is none. Hidden directories, and those that cannot be read, are skipped. At most `MAX_DIRECTORIES` are
+    searched, on three levels."""
+    return _find_below(name, dirfd, 3, iter(range(MAX_DIRECTORIES)))
+
+
+def _find_below(name: str, dirfd: int, levels: int, budget: Iterator[int]) -> str:
     try:
         entries = _list_names(dirfd)
     except OSError:
@@ -109,10 +117,12 @@ def find_file_below(name: str, dirfd: int, levels: int = 3) -> str:
     if (name, False) in entries:
         return name
     for directory in [entry for entry, is_directory in entries if is_directory and entry[0] != "."] if levels else ():
+        if next(budget, None) is None:
+            return ""
         with suppress(OSError):
             child = calls.open_directory(directory, dirfd)
             try:
-                if found := find_file_below(name, child, levels - 1):
+                if found := _find_below(name, child, levels - 1, budget):
                     return f"{directory}/{found}"
             finally:
                 calls.close(child)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adapter.core.errors import ToolError, UsageError
 from adapter.tools.operations.permissions import PermissionRule
 from adapter.workspace import Workspace
-from adapter.workspace.paths import openat2
+from adapter.workspace.paths import openat2, path_validation
 from adapter.workspace.paths.resolver import WorkspaceRoot
 from tests.approvals import record_requests
 from tests.effort import examples
@@ -401,6 +401,16 @@ def test_missing_file_error_names_the_same_name_in_a_directory_below(refusal, di
     assert "did you mean 'a/b/notes.txt'?" in refusal("delete_file", path="notes.txt")
     assert "did you mean 'a/b/notes.txt'?" in refusal("read_file", path="a/notes.txt")
     assert "did you mean" not in refusal("read_file", path="x.ini")
+
+
+def test_search_for_the_same_name_is_limited(refusal, directory, monkeypatch):
+    monkeypatch.setattr(path_validation, "MAX_DIRECTORIES", 2)
+    for name in ("a", "b", "c"):
+        (directory / name).mkdir()
+    (directory / "c" / "notes.txt").write_text("")
+    assert "did you mean" not in refusal("read_file", path="notes.txt")
+    monkeypatch.setattr(path_validation, "MAX_DIRECTORIES", 3)
+    assert "did you mean 'c/notes.txt'?" in refusal("read_file", path="notes.txt")
 
 
 @pytest.mark.parametrize("pattern", ["*.tmp", ".*\\.tmp", "?.t*"])
